@@ -57,6 +57,10 @@ fn environment() -> Env<NoHost> {
 
 fn linked(bytes: &[u8]) -> Option<Linked> {
     let object = Object::parse("fuzz", bytes).ok()?;
+    // Debugging information is only parsed when it is asked for.
+    if let Some(function) = object.functions().first() {
+        let _ = object.line_of_inline_call(&function.name, 0);
+    }
     let symbols = Symbols {
         kfuncs: &KFUNCS,
         kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],

@@ -8,11 +8,11 @@ mod windows;
 
 pub(crate) use finish::Accounts;
 
+use crate::counters::Tracks;
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
 use crate::services::Services;
 use crate::states::{Cause, Change, Observer, State, States, Task, TimeKind};
-use crate::tracks::Tracks;
 use crate::{CpuMetrics, Figures, MachineMetrics, Options, ParamChange, Samples, Series};
 use fairground_trace::{CallbackKind, CgroupId, Event, TaskId, TaskState, Trace};
 

@@ -4,9 +4,7 @@ use crate::accounting::{Accounts, TaskAccount};
 use crate::cgroups::{self, CgroupMetrics};
 use crate::figures::{jain_index, ratio};
 use crate::pass::Pass;
-use crate::{
-    CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series, WeightClass,
-};
+use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CgroupId, TaskId, Trace};
 use std::collections::BTreeMap;
 
@@ -27,8 +25,6 @@ pub struct Analysis {
     pub groups: Vec<GroupMetrics>,
     /// The control groups, the root first; empty where the trace has none.
     pub cgroups: Vec<CgroupMetrics>,
-    /// The weight classes, heaviest first; only tasks with fluid service count.
-    pub weight_classes: Vec<WeightClass>,
     /// The figures over time, when asked for.
     pub series: Option<Series>,
     /// Changes of tunables in the window.
@@ -136,12 +132,10 @@ impl Analysis {
             tasks,
             groups,
             cgroups,
-            weight_classes: Vec::new(),
             series,
             params,
             irregularities,
         };
-        analysis.weight_classes = analysis.classes_by_weight();
         analysis.machine.jain_index = jain_index(analysis.tasks.iter().map(|task| &task.figures));
         analysis
     }
@@ -189,23 +183,6 @@ impl Analysis {
     /// The length of the window, ns.
     pub fn window_ns(&self) -> u64 {
         self.end_ns - self.start_ns
-    }
-
-    fn classes_by_weight(&self) -> Vec<WeightClass> {
-        let mut by_weight: BTreeMap<u32, Vec<&TaskMetrics>> = BTreeMap::new();
-        for task in self.tasks.iter().filter(|task| task.figures.fluid_ns > 0) {
-            by_weight.entry(task.weight).or_default().push(task);
-        }
-        let class = |(weight, tasks): (u32, Vec<&TaskMetrics>)| WeightClass {
-            weight,
-            tasks: tasks.len() as u64,
-            jain_index: jain_index(tasks.iter().map(|task| &task.figures)).unwrap_or(1.0),
-            error_max_percent: tasks
-                .iter()
-                .filter_map(|task| task.figures.fairness_error_percent())
-                .fold(0.0, |max, error| f64::max(max, error.abs())),
-        };
-        by_weight.into_iter().rev().map(class).collect()
     }
 }
 

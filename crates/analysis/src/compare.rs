@@ -37,20 +37,15 @@ impl ComparisonRow {
             format!("{}.{}", self.metric, self.figure)
         }
     }
-
-    /// The change of a column against the first one in %. `None` where either is not measured or the first is zero.
-    pub fn change_percent(&self, column: usize) -> Option<f64> {
-        let base = self.values.first().copied().flatten()?.as_f64();
-        let value = self.values.get(column).copied().flatten()?.as_f64();
-        crate::figures::percent(value - base, base.abs())
-    }
 }
 
 /// Every metric of one group.
-fn group_rows<'f>(
+fn group_rows<'r>(
     name: String,
-    figures: &'f [Option<&Figures>],
-) -> impl Iterator<Item = ComparisonRow> + use<'f> {
+    runs: &[(&str, &'r Analysis)],
+    of: impl Fn(&'r Analysis) -> Option<&'r Figures>,
+) -> impl Iterator<Item = ComparisonRow> {
+    let figures: Vec<Option<&Figures>> = runs.iter().map(|(_, analysis)| of(analysis)).collect();
     metric::GROUP.iter().map(move |metric| ComparisonRow {
         group: Some(name.clone()),
         metric: metric.name,
@@ -60,15 +55,14 @@ fn group_rows<'f>(
     })
 }
 
-/// The control groups below the root that any run has.
-fn cgroup_paths<'r>(runs: &[(&str, &'r Analysis)]) -> Vec<&'r str> {
+/// Each name once, in the order in which they come first.
+fn unique<'n>(names: impl Iterator<Item = &'n str>) -> impl Iterator<Item = &'n str> {
     let mut known = BTreeSet::new();
-    let all = runs.iter().flat_map(|(_, analysis)| analysis.cgroups.iter().skip(1));
-    all.map(|cgroup| cgroup.path.as_str()).filter(|path| known.insert(*path)).collect()
+    names.filter(move |name| known.insert(*name))
 }
 
 /// Sets runs side by side. Control groups come last. Groups stand in the order in which the runs show them first.
-pub fn compare(runs: &[(&str, &Analysis)]) -> Comparison {
+pub fn compare<'r>(runs: &[(&str, &'r Analysis)]) -> Comparison {
     let mut rows: Vec<ComparisonRow> = metric::MACHINE
         .iter()
         .map(|metric| ComparisonRow {
@@ -79,26 +73,15 @@ pub fn compare(runs: &[(&str, &Analysis)]) -> Comparison {
             values: runs.iter().map(|(_, analysis)| (metric.read)(analysis)).collect(),
         })
         .collect();
-    let mut names: Vec<&str> = Vec::new();
-    let mut known = BTreeSet::new();
-    for group in runs.iter().flat_map(|(_, analysis)| &analysis.groups) {
-        if known.insert(group.name.as_str()) {
-            names.push(&group.name);
-        }
+    let groups = runs.iter().flat_map(|(_, analysis)| &analysis.groups);
+    for name in unique(groups.map(|group| group.name.as_str())) {
+        let of = |analysis: &'r Analysis| analysis.group(name).map(|group| &group.figures);
+        rows.extend(group_rows(name.to_owned(), runs, of));
     }
-    for name in names {
-        let figures: Vec<Option<&Figures>> = runs
-            .iter()
-            .map(|(_, analysis)| analysis.group(name).map(|group| &group.figures))
-            .collect();
-        rows.extend(group_rows(name.to_owned(), &figures));
-    }
-    for path in cgroup_paths(runs) {
-        let figures: Vec<Option<&Figures>> = runs
-            .iter()
-            .map(|(_, analysis)| analysis.cgroup(path).map(|cgroup| &cgroup.figures))
-            .collect();
-        rows.extend(group_rows(format!("cgroup {path}"), &figures));
+    let cgroups = runs.iter().flat_map(|(_, analysis)| analysis.cgroups.iter().skip(1));
+    for path in unique(cgroups.map(|cgroup| cgroup.path.as_str())) {
+        let of = |analysis: &'r Analysis| analysis.cgroup(path).map(|cgroup| &cgroup.figures);
+        rows.extend(group_rows(format!("cgroup {path}"), runs, of));
     }
     Comparison { columns: runs.iter().map(|(name, _)| (*name).to_owned()).collect(), rows }
 }

@@ -51,7 +51,6 @@ pub mod metric;
 mod options;
 mod parts;
 mod pass;
-pub mod perf_sched;
 mod quantiles;
 pub mod ring;
 mod samples;
@@ -59,7 +58,6 @@ mod series;
 mod services;
 pub mod slice_report;
 pub mod states;
-mod tracks;
 mod weight;
 
 pub use analysis::{Analysis, GroupMetrics, NeverRan, TaskMetrics};
@@ -69,7 +67,7 @@ pub use counters::counters;
 pub use figures::Figures;
 pub use live::{CpuNow, Doing, Live, Look};
 pub use machine_metrics::{
-    CpuMetrics, Instructions, Irregularities, MachineMetrics, ParamChange, PolicyCost, WeightClass,
+    CpuMetrics, Instructions, Irregularities, MachineMetrics, ParamChange, PolicyCost,
 };
 pub use options::{MAX_INTERVALS, Options};
 pub use parts::Analysed;

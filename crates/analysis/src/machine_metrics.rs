@@ -135,19 +135,6 @@ impl Instructions {
     }
 }
 
-/// How fairly tasks of one weight were treated among themselves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WeightClass {
-    /// The weight (1024 is nice 0), as at the end of the window.
-    pub weight: u32,
-    /// Tasks of this weight with fluid service.
-    pub tasks: u64,
-    /// Jain's index over run time / fluid service of these tasks.
-    pub jain_index: f64,
-    /// The largest |run time − fluid service| in % of the fluid service.
-    pub error_max_percent: f64,
-}
-
 /// A change of a tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamChange {

@@ -205,11 +205,6 @@ impl Samples {
         self.quantile_ns(999)
     }
 
-    /// The smallest sample, ns.
-    pub fn min_ns(&self) -> Option<u64> {
-        self.batches().filter_map(|batch| batch.values_ns().min()).min()
-    }
-
     /// The longest duration, ns: the largest sample or the largest lower bound of a censored duration
     /// ([`Samples::censored_max_ns`]), whichever is greater. `None` without either.
     pub fn max_ns(&self) -> Option<u64> {
@@ -246,7 +241,7 @@ mod tests {
         assert_eq!(samples.p50_ns(), Some(50));
         assert_eq!(samples.p99_ns(), Some(99));
         assert_eq!(samples.p999_ns(), Some(100));
-        assert_eq!((samples.min_ns(), samples.max_ns()), (Some(1), Some(100)));
+        assert_eq!((samples.quantile_ns(0), samples.max_ns()), (Some(1), Some(100)));
         assert_eq!(samples.mean_ns(), Some(50.5));
     }
 

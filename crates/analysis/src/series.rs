@@ -43,8 +43,6 @@ pub struct Interval {
     pub slices: Samples,
     /// Wake-up latency.
     pub wakeup_latency: Samples,
-    /// Policy instructions on switches; all zero when the trace does not count them.
-    pub switch_insns: u64,
     /// The groups, in the order of [`crate::Analysis::groups`].
     pub groups: Vec<IntervalGroup>,
     /// Changes of tunables within the interval.

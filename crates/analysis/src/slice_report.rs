@@ -135,48 +135,6 @@ impl SliceReport {
     }
 }
 
-/// Several reports together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SliceSummary {
-    /// The number of reports.
-    pub reports: u64,
-    /// The smallest of the program's figures, ms.
-    pub program_slice_ms_min: f64,
-    /// The mean of the program's figures, ms.
-    pub program_slice_ms_mean: f64,
-    /// The largest of the program's figures, ms.
-    pub program_slice_ms_max: f64,
-    /// CPU time per involuntary switch over all reports, ms; `None` without switches.
-    pub true_slice_ms: Option<f64>,
-    /// The mean of the program's `utime`, µs.
-    pub utime_us: f64,
-    /// The mean interval, ns.
-    pub period_ns: f64,
-    /// CPU time of a worker per second of wall time over all reports, µs.
-    pub utime_us_per_s: Option<f64>,
-}
-
-/// Sums reports up; `None` when no report has an answer.
-pub fn summarize<'a>(reports: impl IntoIterator<Item = &'a SliceReport>) -> Option<SliceSummary> {
-    let reports: Vec<_> = reports.into_iter().filter(|report| !report.answers.is_empty()).collect();
-    let count = reports.len() as f64;
-    let own: Vec<f64> = reports.iter().filter_map(|r| r.program_slice_ms()).collect();
-    let utime_us: f64 = reports.iter().filter_map(|r| r.program_utime_us()).sum();
-    let period_ns: f64 = reports.iter().map(|r| r.period_ns as f64).sum();
-    let run_us: u64 = reports.iter().map(|r| r.run_us()).sum();
-    let nivcsw: u64 = reports.iter().map(|r| r.nivcsw()).sum();
-    Some(SliceSummary {
-        reports: reports.len() as u64,
-        program_slice_ms_min: own.iter().copied().reduce(f64::min)?,
-        program_slice_ms_mean: ratio(own.iter().sum(), count)?,
-        program_slice_ms_max: own.iter().copied().reduce(f64::max)?,
-        true_slice_ms: ratio(0.001 * run_us as f64, nivcsw as f64),
-        utime_us: ratio(utime_us, count)?,
-        period_ns: ratio(period_ns, count)?,
-        utime_us_per_s: ratio(utime_us * 1e9, period_ns),
-    })
-}
-
 /// The metrics of a report.
 pub const SLICE_PROGRAM: &[Metric<SliceReport>] = &[
     program_metric("program_slice", Unit::Ms, |r| r.program_slice_ms().map(Value::Float)),

@@ -9,6 +9,7 @@ mod files;
 mod laws;
 mod open_waits;
 mod perf_agreement;
+mod perf_sched;
 mod slice_program;
 mod states;
 mod tape;

@@ -1,6 +1,6 @@
 //! The figures of a recording of a real machine against those that `perf sched` gives for the same recording.
 
-use fairground_analysis::perf_sched::Timehist;
+use crate::perf_sched::Timehist;
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 use std::collections::{BTreeMap, BTreeSet};

@@ -31,6 +31,7 @@ mod host_calls;
 mod image;
 mod instance;
 mod interp;
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), path = "no_jit.rs")]
 mod jit;
 mod layout;
 mod limits;

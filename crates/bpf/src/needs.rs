@@ -98,13 +98,8 @@ impl Object {
         if path.is_empty() {
             return Some((0, u64::from(map.def.value_size)));
         }
-        let (mut id, mut bits) = (map.value?, 0u32);
-        for part in path.split('.') {
-            let (offset, of) = self.btf.member_at(self.btf.strip_all(id), part, 0)?;
-            bits = bits.checked_add(offset)?;
-            id = of;
-        }
-        Some((u64::from(bits / 8), self.btf.size_of(id)?))
+        let (offset, size) = self.btf.member_on(map.value?, path)?;
+        Some((u64::from(offset), size))
     }
 
     /// The kernel functions that it declares, sorted.

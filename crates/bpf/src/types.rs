@@ -196,13 +196,7 @@ impl TargetTypes {
     /// Byte offset and size of a member: `offset_of("task_struct", "scx.slice")`. Members of anonymous structures are
     /// found by their own name, as in C.
     pub fn offset_of(&self, structure: &str, path: &str) -> Option<(u32, u32)> {
-        let mut id = self.find_composite(structure)?;
-        let mut bits = 0u32;
-        for part in path.split('.') {
-            let (offset, of) = self.btf.member_at(id, part, 0)?;
-            bits = bits.checked_add(offset)?;
-            id = of;
-        }
-        Some((bits / 8, u32::try_from(self.btf.size_of(id)?).ok()?))
+        let (offset, size) = self.btf.member_on(self.find_composite(structure)?, path)?;
+        Some((offset, u32::try_from(size).ok()?))
     }
 }

@@ -308,3 +308,23 @@ fn variables_of_an_arena_are_its_first_pages() {
     let second = object.global("second").expect("a variable");
     assert_eq!((second.size, second.read_only), (24, false));
 }
+
+/// Instructions of an inline function have lines of the header that defines it; the debugging information knows the
+/// lines of its calls.
+#[test]
+fn a_call_of_an_inline_function_has_its_line() {
+    let object = Object::parse("inlined.bpf.o", &compile("inlined", &[])).expect("a good object");
+    let slots = object.functions().iter().find(|f| f.name == "caller").expect("it is there").slots;
+    let mut calls = Vec::new();
+    for slot in 0..slots {
+        let line = object.source_line("caller", slot).expect("it has lines");
+        let call = object.line_of_inline_call("caller", slot);
+        assert_eq!(call.is_some(), line.file.ends_with("inlined.h"), "slot {slot}: {line}");
+        calls.extend(call.map(|call| (call.file, call.line)));
+    }
+    calls.dedup();
+    let file = object.source_line("caller", 0).expect("it has lines").file.clone();
+    assert_eq!(calls, [(file.clone(), 16), (file, 17)]);
+    assert_eq!(object.line_of_inline_call("second", 0), None);
+    assert_eq!(object.line_of_inline_call("absent", 0), None);
+}

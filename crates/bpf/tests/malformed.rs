@@ -31,6 +31,10 @@ fn types() -> TargetTypes {
 /// Parses, links and checks each instruction.
 fn load(bytes: &[u8]) -> Result<(), LoadError> {
     let object = Object::parse("bad.bpf.o", bytes)?;
+    // Damaged debugging information gives no line or another one.
+    for function in object.functions() {
+        let _ = object.line_of_inline_call(&function.name, 0);
+    }
     let symbols = Symbols {
         kfuncs: &["record", "present", "changed"],
         kconfig: &[("LINUX_KERNEL_VERSION", 1)],

@@ -67,8 +67,9 @@ fn a_task_that_never_ran_heads_the_result() {
 
 #[test]
 fn one_that_dispatches_twice() {
-    let parts = ["already direct-dispatched", "in ops.enqueue() for hog/0[", "at or after"];
-    is_named("double_dispatch", "1s", 43, &parts, "double_enqueue,");
+    let parts =
+        ["already direct-dispatched", "in ops.enqueue() for hog/0[", ", at double_dispatch"];
+    is_named("double_dispatch", "1s", 43, &parts, "scx_bpf_dsq_insert(p,");
 }
 
 #[test]
@@ -79,8 +80,9 @@ fn one_that_reads_through_null() {
 
 #[test]
 fn one_whose_queue_does_not_exist() {
-    let parts = ["non-existent DSQ 0x7 for hog/0[", "in ops.enqueue() for hog/0[", "at or after"];
-    is_named("wrong_queue", "1s", 43, &parts, "wrong_enqueue,");
+    let parts =
+        ["non-existent DSQ 0x7 for hog/0[", "in ops.enqueue() for hog/0[", ", at wrong_queue"];
+    is_named("wrong_queue", "1s", 43, &parts, "scx_bpf_dsq_insert(p,");
 }
 
 #[test]

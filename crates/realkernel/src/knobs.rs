@@ -83,14 +83,12 @@ pub(crate) struct Knobs {
 }
 
 /// A knob that the kernel has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Found {
-    /// A feature, by its name without `NO_`, and whether `NO_` was before it.
-    Feature {
-        name: String,
-        negated: bool,
-    },
-    File(PathBuf),
+struct Found {
+    file: PathBuf,
+    /// The text that gives it the requested value.
+    wanted: String,
+    /// The text that gives it the value that it has.
+    now: String,
 }
 
 impl Knobs {
@@ -99,20 +97,9 @@ impl Knobs {
         let mut found = Self { folders, originals: Vec::new(), turned: false };
         let mut seen = BTreeSet::new();
         for knob in knobs {
-            let original = match found.place(&knob.name)? {
-                Found::Feature { name, negated } => {
-                    switch(&knob.value, &knob.name)?;
-                    let _ = negated;
-                    let on = found.features().contains(&name);
-                    (found.feature_file(), feature_word(&name, on))
-                }
-                Found::File(path) => {
-                    let text = read(&path)?;
-                    (path, chosen(&text).to_owned())
-                }
-            };
-            if seen.insert((original.0.clone(), original.1.trim_start_matches("NO_").to_owned())) {
-                found.originals.push(original);
+            let Found { file, now, .. } = found.place(knob)?;
+            if seen.insert((file.clone(), now.trim_start_matches("NO_").to_owned())) {
+                found.originals.push((file, now));
             }
         }
         Ok(found)
@@ -125,49 +112,36 @@ impl Knobs {
 
     /// Sets a knob.
     pub(crate) fn turn(&mut self, knob: &Knob) -> Result<(), KnobError> {
-        let (path, text) = match self.place(&knob.name)? {
-            Found::Feature { name, negated } => {
-                let on = switch(&knob.value, &knob.name)? != negated;
-                (self.feature_file(), feature_word(&name, on))
-            }
-            Found::File(path) => (path, knob.value.clone()),
-        };
+        let Found { file, wanted, .. } = self.place(knob)?;
         self.turned = true;
-        fs::write(&path, &text).map_err(|error| KnobError::Refused {
+        fs::write(&file, &wanted).map_err(|error| KnobError::Refused {
             name: knob.name.clone(),
             value: knob.value.clone(),
             error,
         })
     }
 
-    fn feature_file(&self) -> PathBuf {
-        self.folders.debug.join("features")
-    }
-
-    /// The words of the features file: `NAME` if the feature is on, `NO_NAME` if it is off.
-    fn features(&self) -> Vec<String> {
-        features(&self.folders)
-    }
-
-    fn place(&self, name: &str) -> Result<Found, KnobError> {
-        let words = self.features();
+    fn place(&self, knob: &Knob) -> Result<Found, KnobError> {
+        let name = knob.name.as_str();
+        let words = features(&self.folders);
         let bare = |word: &str| word.strip_prefix("NO_").unwrap_or(word).to_owned();
         let names: Vec<String> = words.iter().map(|word| bare(word)).collect();
         // The name of a feature may itself start with NO_.
-        for (candidate, negated) in
-            [(name, false), (name.strip_prefix("NO_").unwrap_or(name), true)]
-        {
-            if names.iter().any(|known| known == candidate) {
-                return Ok(Found::Feature { name: candidate.to_owned(), negated });
+        for (feature, negated) in [(name.to_owned(), false), (bare(name), true)] {
+            if names.contains(&feature) {
+                return Ok(Found {
+                    file: self.folders.debug.join("features"),
+                    wanted: feature_word(&feature, switch(&knob.value, name)? != negated),
+                    now: feature_word(&feature, words.contains(&feature)),
+                });
             }
         }
         let plain = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
         if plain && name != "features" {
-            for folder in [&self.folders.debug, &self.folders.sysctl] {
-                let path = folder.join(name);
-                if path.is_file() {
-                    return Ok(Found::File(path));
-                }
+            let files = [&self.folders.debug, &self.folders.sysctl].map(|folder| folder.join(name));
+            if let Some(file) = files.into_iter().find(|file| file.is_file()) {
+                let now = chosen(&read(&file)?).to_owned();
+                return Ok(Found { file, wanted: knob.value.clone(), now });
             }
         }
         if let Err(error) = fs::read_dir(&self.folders.debug)
@@ -249,12 +223,9 @@ fn read(path: &Path) -> Result<String, KnobError> {
 
 /// The value in the text of a file. Of a choice, such as `none (voluntary) full`, the one in parentheses.
 fn chosen(text: &str) -> &str {
-    let inside = |text: &'_ str| {
-        let (_, rest) = text.split_once('(')?;
-        Some(rest.split_once(')')?.0.len())
-    };
-    match (text.find('('), inside(text)) {
-        (Some(at), Some(len)) if !text.contains('\n') => &text[at + 1..at + 1 + len],
+    let inside = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    match inside {
+        Some((chosen, _)) if !text.contains('\n') => chosen,
         _ => text,
     }
 }

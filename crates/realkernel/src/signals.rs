@@ -9,8 +9,9 @@ use nix::sys::signal::{SigSet, Signal};
 /// requested. SIGKILL still ends the process at once.
 #[derive(Debug)]
 pub struct EndSignals {
-    set: SigSet,
-    before: SigSet,
+    pub(crate) set: SigSet,
+    /// The mask before.
+    pub(crate) before: SigSet,
 }
 
 impl EndSignals {

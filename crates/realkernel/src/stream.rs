@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use fairground_trace::{Event, EventKind, TaskId, TaskInfo, Trace};
+use fairground_trace::{Event, EventKind, TaskInfo, Trace};
 
 use crate::Outcome;
 
@@ -60,12 +60,6 @@ impl Stream {
         }
         Stream { trace, window }
     }
-
-    /// Whether a task belongs to the workload.
-    pub fn is_of_workload(&self, task: TaskId) -> bool {
-        let task = self.trace.tasks().get(task.index()).filter(|_| task != TaskId::IDLE);
-        task.is_some_and(|task| !task.comm.starts_with(OTHERS))
-    }
 }
 
 /// The tasks' marks. Their CPU is unknown: all are on CPU 0.
@@ -93,7 +87,7 @@ fn add_marks(trace: &mut Trace, outcome: &Outcome, origin_ns: u64) {
 mod tests {
     use super::*;
     use crate::job::{KernelInfo, Mark, TaskUsage};
-    use fairground_trace::TaskState;
+    use fairground_trace::{TaskId, TaskState};
 
     fn outcome() -> Outcome {
         let hog = TaskUsage { name: "worker/3".to_owned(), tid: 7, ..TaskUsage::default() };
@@ -125,8 +119,6 @@ mod tests {
         assert_eq!(stream.window, (500, 8_000));
         let times: Vec<_> = stream.trace.events().map(|event| event.time_ns).collect();
         assert_eq!((times, stream.trace.end_ns, stream.trace.cpus), (vec![0, 1_000], 8_000, 2));
-        assert!(stream.is_of_workload(worker) && !stream.is_of_workload(thread));
-        assert!(!stream.is_of_workload(TaskId::IDLE));
     }
 
     #[test]

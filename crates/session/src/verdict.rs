@@ -75,11 +75,16 @@ pub(crate) fn sources(object: &Object, exit: &Exit) -> Vec<Source> {
 }
 
 /// The line of an instruction in the file of its function. Code of a header's inline function has lines of that
-/// header only: then the last line before it.
+/// header only: then the line that calls it, or without DWARF the last line before it.
 fn source_of(object: &Object, place: &TrapPlace) -> Option<Source> {
     let exact = object.source_line(&place.function, place.insn)?;
     let first = object.source_line(&place.function, 0);
     let is_own = |line: &&SourceLine| first.is_none_or(|first| first.file == line.file);
+    if !is_own(&exact)
+        && let Some(line) = object.line_of_inline_call(&place.function, place.insn)
+    {
+        return Some(Source { line, is_exact: true });
+    }
     let lines = (0..=place.insn).rev().map(|slot| object.source_line(&place.function, slot));
     let own = lines.flatten().find(is_own).unwrap_or(exact);
     Some(Source { line: own.clone(), is_exact: is_own(&exact) })

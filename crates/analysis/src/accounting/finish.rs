@@ -1,8 +1,8 @@
 //! The end of the window: open times are closed, and sums over tasks and CPUs are made.
 
 use super::{Accounting, TaskAccount};
+use crate::counters::Tracks;
 use crate::states::{Observer, State, States, Task, TimeKind};
-use crate::tracks::Tracks;
 use crate::{CpuMetrics, Irregularities, MachineMetrics, ParamChange, Samples, Series};
 use fairground_trace::CallbackKind;
 

@@ -11,24 +11,8 @@ pub(super) enum Doing {
     Sleeping,
 }
 
-/// Time in each state, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    running_ns: u64,
-    runnable_ns: u64,
-    sleeping_ns: u64,
-}
-
-impl Sums {
-    fn add(&mut self, doing: Doing, ns: u64) {
-        match doing {
-            Doing::Unknown => {}
-            Doing::Running => self.running_ns += ns,
-            Doing::Runnable => self.runnable_ns += ns,
-            Doing::Sleeping => self.sleeping_ns += ns,
-        }
-    }
-}
+/// Time running, runnable and asleep, ns.
+type Sums = [u64; 3];
 
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -36,6 +20,21 @@ struct Change {
     doing: Doing,
     /// Up to `at_ns`.
     before: Sums,
+}
+
+impl Change {
+    /// The sums up to a time before the next change.
+    fn sums_at(&self, at_ns: u64) -> Sums {
+        let mut sums = self.before;
+        let ns = at_ns.saturating_sub(self.at_ns);
+        match self.doing {
+            Doing::Unknown => {}
+            Doing::Running => sums[0] += ns,
+            Doing::Runnable => sums[1] += ns,
+            Doing::Sleeping => sums[2] += ns,
+        }
+        sums
+    }
 }
 
 /// The changes of one task, in order of time.
@@ -47,36 +46,22 @@ pub(super) struct History {
 impl History {
     /// From now on the task does something else.
     pub(super) fn change(&mut self, now_ns: u64, doing: Doing) {
-        let before = match self.changes.last() {
-            Some(last) if last.doing == doing => return,
-            Some(last) => {
-                let mut sums = last.before;
-                sums.add(last.doing, now_ns.saturating_sub(last.at_ns));
-                sums
-            }
-            None => Sums::default(),
-        };
-        self.changes.push(Change { at_ns: now_ns, doing, before });
+        let last = self.changes.last();
+        if last.is_none_or(|last| last.doing != doing) {
+            let before = last.map_or([0; 3], |last| last.sums_at(now_ns));
+            self.changes.push(Change { at_ns: now_ns, doing, before });
+        }
     }
 
     fn sums_at(&self, at_ns: u64) -> Sums {
         let behind = self.changes.partition_point(|change| change.at_ns <= at_ns);
-        let Some(last) = behind.checked_sub(1).and_then(|index| self.changes.get(index)) else {
-            return Sums::default();
-        };
-        let mut sums = last.before;
-        sums.add(last.doing, at_ns - last.at_ns);
-        sums
+        self.changes[..behind].last().map_or([0; 3], |last| last.sums_at(at_ns))
     }
 
     /// How long the task ran, was runnable, slept between two times that are not after its last change or now, ns.
-    pub(super) fn between(&self, from_ns: u64, to_ns: u64) -> [u64; 3] {
+    pub(super) fn between(&self, from_ns: u64, to_ns: u64) -> Sums {
         let (from, to) = (self.sums_at(from_ns), self.sums_at(to_ns));
-        [
-            to.running_ns - from.running_ns,
-            to.runnable_ns - from.runnable_ns,
-            to.sleeping_ns - from.sleeping_ns,
-        ]
+        std::array::from_fn(|at| to[at] - from[at])
     }
 }
 

@@ -23,8 +23,9 @@ mod tail;
 mod waiting;
 
 use crate::{Analysis, Options};
-use facts::Facts;
+use facts::{Facts, TaskFacts};
 use fairground_trace::{TaskId, Trace};
+use std::cmp::Reverse;
 
 /// Pairs of groups (one cut the other, or ran while the other waited) that are kept; further ones are counted and
 /// not kept.
@@ -224,6 +225,14 @@ impl Case<'_> {
     fn share_ppm(&self, time_ns: u128) -> u64 {
         let all_ns = u128::from(self.analysis.window_ns()) * u128::from(self.trace.cpus);
         ratio_ppm(time_ns, all_ns)
+    }
+
+    /// The tasks of which a figure is not 0, the largest first.
+    fn ranked(&self, figure: impl Fn(&TaskFacts) -> u64) -> Vec<TaskId> {
+        let facts = &self.facts.tasks;
+        let mut tasks: Vec<usize> = (1..facts.len()).filter(|at| figure(&facts[*at]) > 0).collect();
+        tasks.sort_by_key(|at| Reverse(figure(&facts[*at])));
+        tasks.into_iter().map(|at| TaskId(at as u32)).collect()
     }
 
     /// So many in the window, a second.

@@ -1,7 +1,7 @@
 //! A task that goes to and fro between CPUs.
 
 use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, ratio_ppm};
-use fairground_trace::TaskId;
+use crate::diagnose::facts::TaskFacts;
 
 /// A return to a CPU within this time of leaving it is a bounce:
 /// what the task had in the cache is still there, so the way out was for nothing, ns.
@@ -22,18 +22,15 @@ const COLD_MIN_PPM: u64 = 1_000;
 pub(super) fn look(case: &Case<'_>) -> Verdict {
     let facts = &case.facts.tasks;
     let window_ns = u128::from(case.analysis.window_ns());
-    let is_one = |at: &usize| {
-        let task = &facts[*at];
+    let is_one = |task: &TaskFacts| {
         u128::from(task.bounces) * 1_000_000_000_000 >= BOUNCES_MIN_MILLI * window_ns.max(1)
             && task.bounces > 1
             && ratio_ppm(task.bounces.into(), task.switch_ins.into()) >= BOUNCE_SHARE_MIN_PPM
     };
-    let mut tasks: Vec<usize> = (1..facts.len()).filter(is_one).collect();
-    tasks.sort_by_key(|at| (u64::MAX - facts[*at].bounces, *at));
-    let Some(first) = tasks.first().map(|at| &facts[*at]) else { return Verdict::Nothing };
-    let ids: Vec<TaskId> = tasks.iter().map(|at| TaskId(*at as u32)).collect();
-    let bounces = tasks.iter().map(|at| facts[*at].bounces).sum();
-    let cold_ns: u64 = tasks.iter().map(|at| facts[*at].cold_ns).sum();
+    let ids = case.ranked(|task| if is_one(task) { task.bounces } else { 0 });
+    let Some(first) = ids.first().map(|id| &facts[id.index()]) else { return Verdict::Nothing };
+    let bounces = ids.iter().map(|id| facts[id.index()].bounces).sum();
+    let cold_ns: u64 = ids.iter().map(|id| facts[id.index()].cold_ns).sum();
     let severity_ppm = case.share_ppm(cold_ns.into());
     if severity_ppm < COLD_MIN_PPM {
         return Verdict::Nothing;

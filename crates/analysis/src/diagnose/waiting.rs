@@ -1,7 +1,6 @@
 //! A waiter that starves, and a hog that never yields.
 
 use super::{Case, Fact, Finding, RECORDING, Rule, Verdict};
-use fairground_trace::TaskId;
 
 /// A wait in which so much CPU time was due to the waiter starves it: two of the longest slices that a time-sharing
 /// scheduler of Linux gives at nice 0 (100 ms under O(1)). However many tasks share a CPU and whatever their
@@ -16,13 +15,10 @@ const HELD_MIN_PPM: u64 = 10_000;
 
 pub(super) fn starved(case: &Case<'_>) -> Verdict {
     let facts = &case.facts.tasks;
-    let mut tasks: Vec<usize> =
-        (1..facts.len()).filter(|at| facts[*at].starved_count > 0).collect();
-    tasks.sort_by_key(|at| (u64::MAX - facts[*at].starved_due_ns, *at));
-    let Some(first) = tasks.first() else { return Verdict::Nothing };
-    let worst = facts[*first].starved_worst;
-    let ids: Vec<TaskId> = tasks.iter().map(|at| TaskId(*at as u32)).collect();
-    let due_ns: u128 = tasks.iter().map(|at| u128::from(facts[*at].starved_due_ns)).sum();
+    let ids = case.ranked(|task| task.starved_due_ns);
+    let Some(first) = ids.first().map(|id| &facts[id.index()]) else { return Verdict::Nothing };
+    let worst = first.starved_worst;
+    let due_ns: u128 = facts.iter().map(|task| u128::from(task.starved_due_ns)).sum();
     let mut finding =
         Finding::new(Rule::Starved, format!("a waiter starves: {}", case.names(&ids)));
     finding.severity_ppm = case.share_ppm(due_ns);
@@ -31,7 +27,7 @@ pub(super) fn starved(case: &Case<'_>) -> Verdict {
     finding.add("its worst wait", Fact::Ns(worst.wait_ns));
     finding.add("the wait began, after the start", Fact::Ns(since_start(case, worst.from_ns)));
     finding.add("CPU time due to it in that wait", Fact::Ns(worst.due_ns));
-    finding.add("such waits of it", Fact::Count(facts[*first].starved_count));
+    finding.add("such waits of it", Fact::Count(first.starved_count));
     finding.add("starved tasks", Fact::Count(ids.len() as u64));
     let due_ns = u64::try_from(due_ns).unwrap_or(u64::MAX);
     finding.add("CPU time due in all such waits", Fact::Ns(due_ns));
@@ -46,14 +42,12 @@ pub(super) fn starved(case: &Case<'_>) -> Verdict {
 
 pub(super) fn hog(case: &Case<'_>) -> Verdict {
     let facts = &case.facts.tasks;
-    let mut tasks: Vec<usize> = (1..facts.len()).filter(|at| facts[*at].held_count > 0).collect();
-    tasks.sort_by_key(|at| (u64::MAX - facts[*at].held_ns, *at));
-    let held_ns: u128 = tasks.iter().map(|at| u128::from(facts[*at].held_ns)).sum();
+    let held_ns: u128 = facts.iter().map(|task| u128::from(task.held_ns)).sum();
     if case.share_ppm(held_ns) < HELD_MIN_PPM {
         return Verdict::Nothing;
     }
-    let ids: Vec<TaskId> = tasks.iter().map(|at| TaskId(*at as u32)).collect();
-    let Some(worst) = tasks.first().map(|at| &facts[*at]) else { return Verdict::Nothing };
+    let ids = case.ranked(|task| task.held_ns);
+    let Some(worst) = ids.first().map(|id| &facts[id.index()]) else { return Verdict::Nothing };
     let mut finding = Finding::new(
         Rule::Hog,
         format!("a hog that never yields: {} while others wait", case.names(&ids)),

@@ -200,8 +200,19 @@ impl Btf {
         }
     }
 
+    /// Byte offset and size of a member by its path through structures: `scx.slice`.
+    pub(crate) fn member_on(&self, mut id: u32, path: &str) -> Option<(u32, u64)> {
+        let mut bits = 0u32;
+        for part in path.split('.') {
+            let (offset, of) = self.member_at(id, part, 0)?;
+            bits = bits.checked_add(offset)?;
+            id = of;
+        }
+        Some((bits / 8, self.size_of(id)?))
+    }
+
     /// Bit offset and type of a member by name; searches anonymous members, too.
-    pub(crate) fn member_at(&self, id: u32, name: &str, depth: u32) -> Option<(u32, u32)> {
+    fn member_at(&self, id: u32, name: &str, depth: u32) -> Option<(u32, u32)> {
         let Kind::Composite { members, .. } = &self.get(self.strip_all(id)).kind else {
             return None;
         };

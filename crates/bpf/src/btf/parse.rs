@@ -142,7 +142,7 @@ fn read_type(reader: &mut Reader<'_>, strings: &Strings<'_>) -> Result<Type, Fau
             let members = read_members(reader, strings, count, flag)?;
             Kind::Composite { union: number == 5, size: word, members }
         }
-        6 => read_enum(reader, strings, count, flag, word)?,
+        number @ (6 | 19) => read_enum(reader, strings, count, flag, word, number == 19)?,
         7 => Kind::Forward,
         8 => Kind::Typedef(word),
         9 => Kind::Volatile(word),
@@ -165,7 +165,6 @@ fn read_type(reader: &mut Reader<'_>, strings: &Strings<'_>) -> Result<Type, Fau
         16 => Kind::Float { size: word },
         17 => Kind::DeclTag { of: word, component: reader.u32()? as i32 },
         18 => Kind::TypeTag(word),
-        19 => read_enum64(reader, strings, count, flag, word)?,
         number => return Err(reader.fault(format!("kind {number} of a type is not known"))),
     };
     Ok(Type { name: name.to_owned(), kind })
@@ -208,40 +207,23 @@ fn read_enum(
     count: usize,
     signed: bool,
     size: u32,
+    is_64_bit: bool,
 ) -> Result<Kind, Fault> {
     let mut values = Vec::with_capacity(count);
     for _ in 0..count {
         let name = read_name(reader, strings)?;
-        let value = reader.u32()?;
-        let value = if signed { i64::from(value as i32) } else { i64::from(value) };
+        let low = reader.u32()?;
+        let value = match (is_64_bit, signed) {
+            (true, _) => (u64::from(reader.u32()?) << 32 | u64::from(low)) as i64,
+            (false, true) => i64::from(low as i32),
+            (false, false) => i64::from(low),
+        };
         values.push((name, value));
     }
-    check_enum_size(reader, size)?;
-    Ok(Kind::Enum { size, signed, values })
-}
-
-fn read_enum64(
-    reader: &mut Reader<'_>,
-    strings: &Strings<'_>,
-    count: usize,
-    signed: bool,
-    size: u32,
-) -> Result<Kind, Fault> {
-    let mut values = Vec::with_capacity(count);
-    for _ in 0..count {
-        let name = read_name(reader, strings)?;
-        let (low, high) = (reader.u32()?, reader.u32()?);
-        values.push((name, (u64::from(high) << 32 | u64::from(low)) as i64));
+    if !matches!(size, 1 | 2 | 4 | 8) {
+        return Err(reader.fault(format!("an enumeration of {size} bytes")));
     }
-    check_enum_size(reader, size)?;
     Ok(Kind::Enum { size, signed, values })
-}
-
-fn check_enum_size(reader: &Reader<'_>, size: u32) -> Result<(), Fault> {
-    if matches!(size, 1 | 2 | 4 | 8) {
-        return Ok(());
-    }
-    Err(reader.fault(format!("an enumeration of {size} bytes")))
 }
 
 fn read_section(reader: &mut Reader<'_>, count: usize) -> Result<Kind, Fault> {

@@ -32,7 +32,7 @@ pub(super) struct Spec {
     pub(super) constant: Option<i64>,
 }
 
-fn bad(text: &str) -> LoadCause {
+pub(super) fn bad(text: &str) -> LoadCause {
     LoadCause::BadRelocation(format!("CO-RE: {text}"))
 }
 

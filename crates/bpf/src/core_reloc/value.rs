@@ -1,7 +1,7 @@
 //! The value of a relocation.
 
 use super::question::Question;
-use super::spec::{Spec, Step, local_member};
+use super::spec::{Spec, Step, bad, local_member};
 use crate::btf::{Btf, Kind};
 use crate::error::LoadCause;
 
@@ -69,10 +69,6 @@ struct Extent {
     bits: u64,
     is_bit_field: bool,
     of: u32,
-}
-
-fn bad(text: &str) -> LoadCause {
-    LoadCause::BadRelocation(format!("CO-RE: {text}"))
 }
 
 fn extent(btf: &Btf, spec: &Spec) -> Result<Extent, LoadCause> {

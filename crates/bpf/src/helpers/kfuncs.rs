@@ -10,60 +10,60 @@ use crate::trap::Trap;
 /// Maximum iterations of `bpf_loop` and number iterators: the kernel's `BPF_MAX_LOOPS`.
 pub(super) const MAX_LOOPS: u64 = 8 << 20;
 
-const NAMES: [&str; 15] = [
-    "scx_bpf_now",
-    "bpf_iter_num_new",
-    "bpf_iter_num_next",
-    "bpf_iter_num_destroy",
-    "bpf_rcu_read_lock",
-    "bpf_rcu_read_unlock",
-    "bpf_preempt_disable",
-    "bpf_preempt_enable",
-    "bpf_local_irq_save",
-    "bpf_local_irq_restore",
-    "bpf_rdonly_cast",
-    "bpf_cast_to_kern_ctx",
-    "bpf_throw",
-    "bpf_arena_alloc_pages",
-    "bpf_arena_free_pages",
-];
-
 /// The names of the built-in kfuncs.
 pub(crate) fn builtin_kfuncs() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(owned::NAMES)
+    NAMES.iter().chain(owned::NAMES).copied()
 }
 
 /// The built-in kfunc of that name.
 pub(crate) fn builtin_kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
-    Some(match name {
-        "scx_bpf_now" => |call, _| Ok(call.context().now_ns),
-        "bpf_iter_num_new" => iter_num_new,
-        "bpf_iter_num_next" => iter_num_next,
-        "bpf_iter_num_destroy" => |_, _| Ok(0),
-        // One thread runs an instance: there are no readers to wait for and no preemption.
-        "bpf_rcu_read_lock"
-        | "bpf_rcu_read_unlock"
-        | "bpf_preempt_disable"
-        | "bpf_preempt_enable"
-        | "bpf_local_irq_restore" => |_, _| Ok(0),
-        "bpf_local_irq_save" => |call, args| call.memory().store_u64(args[0], 0).map(|()| 0),
-        "bpf_rdonly_cast" | "bpf_cast_to_kern_ctx" => |_, args| Ok(args[0]),
-        "bpf_throw" => |_, args| {
-            Err(Trap::helper(format!(
-                "the program threw an exception (bpf_throw, cookie {})",
-                args[0]
-            )))
-        },
-        "bpf_arena_alloc_pages" => |call, args| {
-            let pages = u32::try_from(args[2]).unwrap_or(0);
-            call.state().maps.arena_alloc(map(args[0])?, pages)
-        },
-        "bpf_arena_free_pages" => |call, args| {
-            call.state().maps.arena_free(map(args[0])?, args[1], args[2] as u32)?;
-            Ok(0)
-        },
-        _ => return owned::kfunc(name),
-    })
+    kfunc(name).or_else(|| owned::kfunc(name))
+}
+
+/// Defines `NAMES` and `kfunc`: a file's kfuncs by name.
+macro_rules! kfuncs {
+    ($($($name:literal)|+ => $function:expr,)+) => {
+        /// The names of the kfuncs of this file.
+        pub(super) const NAMES: &[&str] = &[$($($name),+),+];
+
+        /// The kfunc of that name.
+        pub(super) fn kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
+            Some(match name {
+                $($($name)|+ => $function,)+
+                _ => return None,
+            })
+        }
+    };
+}
+pub(super) use kfuncs;
+
+kfuncs! {
+    "scx_bpf_now" => |call, _| Ok(call.context().now_ns),
+    "bpf_iter_num_new" => iter_num_new,
+    "bpf_iter_num_next" => iter_num_next,
+    // One thread runs an instance: there are no readers to wait for and no preemption.
+    "bpf_iter_num_destroy"
+    | "bpf_rcu_read_lock"
+    | "bpf_rcu_read_unlock"
+    | "bpf_preempt_disable"
+    | "bpf_preempt_enable"
+    | "bpf_local_irq_restore" => |_, _| Ok(0),
+    "bpf_local_irq_save" => |call, args| call.memory().store_u64(args[0], 0).map(|()| 0),
+    "bpf_rdonly_cast" | "bpf_cast_to_kern_ctx" => |_, args| Ok(args[0]),
+    "bpf_throw" => |_, args| {
+        Err(Trap::helper(format!(
+            "the program threw an exception (bpf_throw, cookie {})",
+            args[0]
+        )))
+    },
+    "bpf_arena_alloc_pages" => |call, args| {
+        let pages = u32::try_from(args[2]).unwrap_or(0);
+        call.state().maps.arena_alloc(map(args[0])?, pages)
+    },
+    "bpf_arena_free_pages" => |call, args| {
+        call.state().maps.arena_free(map(args[0])?, args[1], args[2] as u32)?;
+        Ok(0)
+    },
 }
 
 /// `bpf_iter_num_new(it, start, end)`: `it` holds the current number (initially `start - 1`) and the end.

@@ -6,6 +6,7 @@
 //! kernel's.
 
 use super::handles::function;
+use super::kfuncs::kfuncs;
 use crate::call::{Call, HelperFn};
 use crate::env::Host;
 use crate::errno::{EDEADLK, EINVAL};
@@ -17,60 +18,28 @@ type Ret = Result<u64, Trap>;
 /// Alignment of objects.
 const ALIGN: u64 = 8;
 
-/// Names of the kfuncs in this file.
-pub(super) const NAMES: [&str; 22] = [
-    "bpf_obj_new_impl",
-    "bpf_obj_drop_impl",
-    "bpf_refcount_acquire_impl",
-    "bpf_rbtree_add_impl",
-    "bpf_rbtree_remove",
-    "bpf_rbtree_first",
-    "bpf_list_push_front_impl",
-    "bpf_list_push_back_impl",
-    "bpf_list_pop_front",
-    "bpf_list_pop_back",
-    "bpf_list_front",
-    "bpf_list_back",
-    "bpf_res_spin_lock",
-    "bpf_res_spin_unlock",
-    "bpf_res_spin_lock_irqsave",
-    "bpf_res_spin_unlock_irqrestore",
-    "bpf_obj_new",
-    "bpf_obj_drop",
-    "bpf_refcount_acquire",
-    "bpf_rbtree_add",
-    "bpf_list_push_front",
-    "bpf_list_push_back",
-];
-
-/// The kfunc of that name.
-pub(super) fn kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
-    Some(match name {
-        "bpf_obj_new_impl" | "bpf_obj_new" => obj_new,
-        "bpf_obj_drop_impl" | "bpf_obj_drop" => |call, args| drop_object(call, args[0]),
-        "bpf_refcount_acquire_impl" | "bpf_refcount_acquire" => acquire,
-        "bpf_rbtree_add_impl" | "bpf_rbtree_add" => tree_add,
-        "bpf_rbtree_remove" => tree_remove,
-        "bpf_rbtree_first" => |call, args| Ok(end(call, args[0], false).unwrap_or(0)),
-        "bpf_list_push_front_impl" | "bpf_list_push_front" => {
-            |call, args| list_push(call, args, false)
-        }
-        "bpf_list_push_back_impl" | "bpf_list_push_back" => {
-            |call, args| list_push(call, args, true)
-        }
-        "bpf_list_pop_front" => |call, args| list_pop(call, args[0], false),
-        "bpf_list_pop_back" => |call, args| list_pop(call, args[0], true),
-        "bpf_list_front" => |call, args| Ok(end(call, args[0], false).unwrap_or(0)),
-        "bpf_list_back" => |call, args| Ok(end(call, args[0], true).unwrap_or(0)),
-        "bpf_res_spin_lock" => |call, args| lock(call, args[0]),
-        "bpf_res_spin_unlock" => |call, args| unlock(call, args[0]),
-        "bpf_res_spin_lock_irqsave" => |call, args| {
-            call.memory().store_u64(args[1], 0)?;
-            lock(call, args[0])
-        },
-        "bpf_res_spin_unlock_irqrestore" => |call, args| unlock(call, args[0]),
-        _ => return None,
-    })
+kfuncs! {
+    "bpf_obj_new_impl" | "bpf_obj_new" => obj_new,
+    "bpf_obj_drop_impl" | "bpf_obj_drop" => |call, args| drop_object(call, args[0]),
+    "bpf_refcount_acquire_impl" | "bpf_refcount_acquire" => acquire,
+    "bpf_rbtree_add_impl" | "bpf_rbtree_add" => tree_add,
+    "bpf_rbtree_remove" => tree_remove,
+    "bpf_rbtree_first" | "bpf_list_front" => |call, args| {
+        Ok(end(call, args[0], false).unwrap_or(0))
+    },
+    "bpf_list_back" => |call, args| Ok(end(call, args[0], true).unwrap_or(0)),
+    "bpf_list_push_front_impl" | "bpf_list_push_front" => |call, args| list_push(call, args, false),
+    "bpf_list_push_back_impl" | "bpf_list_push_back" => |call, args| list_push(call, args, true),
+    "bpf_list_pop_front" => |call, args| list_pop(call, args[0], false),
+    "bpf_list_pop_back" => |call, args| list_pop(call, args[0], true),
+    "bpf_res_spin_lock" => |call, args| lock(call, args[0]),
+    "bpf_res_spin_lock_irqsave" => |call, args| {
+        call.memory().store_u64(args[1], 0)?;
+        lock(call, args[0])
+    },
+    "bpf_res_spin_unlock" | "bpf_res_spin_unlock_irqrestore" => |call, args| {
+        unlock(call, args[0])
+    },
 }
 
 /// The guest address of a pointer: its low 32 bits.

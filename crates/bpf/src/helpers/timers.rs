@@ -19,7 +19,7 @@ pub(super) fn init<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, T
     let timer = timer_addr(args);
     let index = map(args[1])?;
     let state = call.state();
-    if state.timers.get(timer).is_some() {
+    if state.timers.contains_key(&timer) {
         return Ok(EBUSY as u64);
     }
     let Some((key, value)) = state.maps.element_at(index, timer) else {
@@ -33,14 +33,15 @@ pub(super) fn init<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, T
             at
         }
     };
-    state.timers.insert(timer, [layout::map_handle(index), key, value, 0, 0]);
+    let args = [layout::map_handle(index), key, value, 0, 0];
+    state.timers.insert(timer, Timer { callback: None, args });
     Ok(0)
 }
 
 /// `bpf_timer_set_callback(timer, callback)`.
 pub(super) fn set_callback<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let callback = function(args[1])?;
-    match call.state().timers.get_mut(timer_addr(args)) {
+    match call.state().timers.get_mut(&timer_addr(args)) {
         Some(timer) => {
             timer.callback = Some(callback);
             Ok(0)
@@ -52,7 +53,7 @@ pub(super) fn set_callback<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Resul
 /// `bpf_timer_start(timer, nsecs, flags)`.
 pub(super) fn start<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let timer = timer_addr(args);
-    let Some(Timer { callback: Some(callback), args: with }) = call.state().timers.get(timer)
+    let Some(&Timer { callback: Some(callback), args: with }) = call.state().timers.get(&timer)
     else {
         return Ok(EINVAL as u64);
     };
@@ -63,7 +64,7 @@ pub(super) fn start<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, 
 /// `bpf_timer_cancel(timer)`.
 pub(super) fn cancel<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let timer = timer_addr(args);
-    if call.state().timers.get(timer).is_none() {
+    if !call.state().timers.contains_key(&timer) {
         return Ok(EINVAL as u64);
     }
     Ok(call.host().1.timer_cancel(timer) as u64)

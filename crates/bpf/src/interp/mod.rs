@@ -157,8 +157,8 @@ impl<H: Host> Frame<'_, H> {
                 unsafe { run(self.vm, self.program, self.calls, index, &args) }
             }
             Callee::Kfunc(index) => self.host_call(self.calls.kfuncs[index], args),
-            Callee::Helper(number) => match self.calls.helper(number) {
-                Some(call) => self.host_call(call, args),
+            Callee::Helper(number) => match self.calls.helpers.get(&number) {
+                Some(call) => self.host_call(*call, args),
                 None => Err(Trap::helper(format!("helper {number} is not resolved"))),
             },
         };

@@ -92,7 +92,7 @@ pub(crate) fn compile<H: Host>(program: &Program, calls: &HostCalls<H>) -> Resul
     let arities = liveness::arities(&ops);
     let mut ids = Vec::with_capacity(ops.len());
     for arity in &arities {
-        let signature = signature(*arity);
+        let signature = signature_of_code(*arity);
         ids.push(module.declare_anonymous_function(&signature).map_err(|error| error.to_string())?);
     }
     let shims = Shims::of::<H>();
@@ -133,12 +133,17 @@ fn module(insns: usize) -> Result<JITModule, String> {
     Ok(JITModule::new(builder))
 }
 
-/// The signature of generated code: control block, r10, arguments; returns r0.
-pub(super) fn signature(arity: usize) -> Signature {
+/// The signature of a function of 64-bit words.
+pub(super) fn signature(parameters: usize, results: usize) -> Signature {
     let mut signature = Signature::new(CallConv::SystemV);
-    signature.params.extend((0..2 + arity).map(|_| AbiParam::new(types::I64)));
-    signature.returns.push(AbiParam::new(types::I64));
+    signature.params.resize(parameters, AbiParam::new(types::I64));
+    signature.returns.resize(results, AbiParam::new(types::I64));
     signature
+}
+
+/// The signature of generated code: control block, r10, arguments; returns r0.
+fn signature_of_code(arity: usize) -> Signature {
+    signature(2 + arity, 1)
 }
 
 fn function(
@@ -149,7 +154,7 @@ fn function(
 ) -> Result<Compiled, String> {
     let mut context = module.make_context();
     let id: FuncId = source.ids[index];
-    context.func.signature = signature(source.arities[index]);
+    context.func.signature = signature_of_code(source.arities[index]);
     translate(module, &mut context.func, builder, source, index);
     module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
     let code = context.compiled_code().ok_or("no code was made")?;

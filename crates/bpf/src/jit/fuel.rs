@@ -3,10 +3,10 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
-use cranelift_codegen::isa::CallConv;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::access::UNREACHABLE;
+use super::compile::signature;
 use super::shims::Raise;
 use super::translate::Translator;
 use crate::vm::Vm;
@@ -15,9 +15,7 @@ impl Translator<'_, '_> {
     /// Leaves generated code with a trap at the current instruction; ends the block. The fuel must be flushed.
     pub(super) fn raise(&mut self, why: Raise) {
         self.store_fuel();
-        let mut signature = Signature::new(CallConv::SystemV);
-        signature.params.extend([AbiParam::new(types::I64); 4]);
-        let signature = self.b.import_signature(signature);
+        let signature = self.b.import_signature(signature(4, 0));
         let address = self.iconst(self.source.shims.raise as i64);
         let (why, index, pc) = (why as i64, self.index as i64, self.pc as i64);
         let args = [self.vm, self.iconst(why), self.iconst(index), self.iconst(pc)];

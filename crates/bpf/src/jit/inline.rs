@@ -14,7 +14,7 @@ use crate::vm::{Context, Vm};
 impl Translator<'_, '_> {
     /// Translates a built-in helper inline and sets r0; false if it has no inline translation.
     pub(super) fn inline_helper(&mut self, number: u32) -> bool {
-        let builtin = self.source.helper(number).is_some_and(|target| target.builtin);
+        let builtin = self.source.helpers.get(&number).is_some_and(|target| target.builtin);
         if !builtin {
             return false;
         }
@@ -146,7 +146,8 @@ impl Translator<'_, '_> {
         self.b.ins().jump(done, &[value.into()]);
 
         self.b.switch_to_block(slow);
-        self.host_call(self.source.helper(156), Callee::Helper(156));
+        let target = self.source.helpers.get(&156).copied();
+        self.host_call(target, Callee::Helper(156));
         let value = self.get(0);
         self.b.ins().jump(done, &[value.into()]);
 

@@ -8,14 +8,13 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, Signature, SourceLoc,
-    Value, types,
+    AliasRegion, AliasRegionData, Block, Function, InstBuilder, SourceLoc, Value, types,
 };
-use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Module};
 
+use super::compile::signature;
 use super::shims::{Raise, Shims};
 use crate::call::HostCall;
 use crate::decode::{Cond, MAX_MAY_GOTO, Op, Src};
@@ -41,7 +40,7 @@ pub(super) struct Source<'a> {
     pub(super) ids: &'a [FuncId],
     pub(super) shims: Shims,
     pub(super) kfuncs: Vec<HostTarget>,
-    pub(super) helpers: Vec<(u32, HostTarget)>,
+    pub(super) helpers: BTreeMap<u32, HostTarget>,
     pub(super) price: Box<dyn Fn(Callee) -> Option<u8> + 'a>,
 }
 
@@ -66,11 +65,6 @@ impl<'a> Source<'a> {
             helpers: calls.helpers.iter().map(|(number, call)| (*number, target(call))).collect(),
             price: Box::new(|callee| calls.price(callee)),
         }
-    }
-
-    pub(super) fn helper(&self, number: u32) -> Option<HostTarget> {
-        let at = self.helpers.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        Some(self.helpers[at].1)
     }
 }
 
@@ -310,7 +304,8 @@ impl Translator<'_, '_> {
             Callee::Function(index) => self.call_function(index),
             Callee::Helper(number) => {
                 if !self.inline_helper(number) {
-                    self.host_call(self.source.helper(number), Callee::Helper(number));
+                    let target = self.source.helpers.get(&number).copied();
+                    self.host_call(target, Callee::Helper(number));
                 }
             }
             Callee::Kfunc(index) => {
@@ -380,10 +375,7 @@ impl Translator<'_, '_> {
     }
 
     fn call_shim(&mut self, shim: usize, args: &[Value]) -> (Value, Value) {
-        let mut signature = Signature::new(CallConv::SystemV);
-        signature.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
-        signature.returns.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
-        let signature = self.b.import_signature(signature);
+        let signature = self.b.import_signature(signature(args.len(), 2));
         let address = self.iconst(shim as i64);
         let call = self.b.ins().call_indirect(signature, address, args);
         let results = self.b.inst_results(call);

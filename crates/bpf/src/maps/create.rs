@@ -73,7 +73,7 @@ pub(super) fn kind(
 
 /// The elements of an array of maps: the handle of a map, or NULL.
 fn handles(initial: &[u8]) -> Vec<u64> {
-    let number = |bytes: &[u8]| bytes.iter().rev().fold(0u32, |n, byte| n << 8 | u32::from(*byte));
     let handle = |number: u32| number.checked_sub(1).map_or(0, |map| map_handle(map as usize));
-    initial.chunks_exact(4).map(|bytes| handle(number(bytes))).collect()
+    let (numbers, _) = initial.as_chunks();
+    numbers.iter().map(|bytes| handle(u32::from_le_bytes(*bytes))).collect()
 }

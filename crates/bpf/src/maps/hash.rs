@@ -78,55 +78,26 @@ impl Hash {
         link.used.then_some(at as u32)
     }
 
-    pub(super) fn lookup(&mut self, memory: &Memory, key: u64, cpu: u32) -> Result<u64, Trap> {
-        let key = self.guest_key(memory, key)?;
-        Ok(self.find(memory, key).map_or(0, |slot| self.touched(slot, cpu)))
+    /// The guest address of the value of a key.
+    pub(super) fn lookup(&mut self, memory: &Memory, key: &[u8], cpu: u32) -> Option<u64> {
+        self.find(memory, key).map(|slot| self.touched(slot, cpu))
     }
 
-    pub(super) fn lookup_bytes(
-        &mut self,
-        memory: &Memory,
-        key: &[u8],
-        cpu: u32,
-    ) -> Result<Option<u64>, Trap> {
-        self.check(key)?;
-        Ok(self.find(memory, key).map(|slot| self.touched(slot, cpu)))
-    }
-
-    /// Adds an element with a zero value and returns its slot; `None` if the map is full. The key must be absent.
-    pub(super) fn insert(&mut self, memory: &Memory, key: u64) -> Result<Option<u32>, Trap> {
-        let key = self.guest_key(memory, key)?;
-        Ok(self.add(memory, key))
-    }
-
-    pub(super) fn insert_bytes(
-        &mut self,
-        memory: &Memory,
-        key: &[u8],
-    ) -> Result<Option<u32>, Trap> {
-        self.check(key)?;
-        Ok(self.add(memory, key))
-    }
-
-    pub(super) fn delete(&mut self, memory: &Memory, key: u64) -> Result<bool, Trap> {
-        let key = self.guest_key(memory, key)?;
+    /// Deletes an element; false if the key is absent.
+    pub(super) fn delete(&mut self, memory: &Memory, key: &[u8]) -> bool {
         let slot = self.find(memory, key);
-        Ok(slot.map(|slot| self.remove(slot)).is_some())
+        slot.map(|slot| self.remove(slot)).is_some()
     }
 
-    pub(super) fn delete_bytes(&mut self, memory: &Memory, key: &[u8]) -> Result<bool, Trap> {
-        self.check(key)?;
-        let slot = self.find(memory, key);
-        Ok(slot.map(|slot| self.remove(slot)).is_some())
-    }
-
-    fn check(&self, key: &[u8]) -> Result<(), Trap> {
+    /// Refuses a key of another size than the map's.
+    pub(super) fn check(&self, key: &[u8]) -> Result<(), Trap> {
         let want = self.shape.key_bytes as usize;
         let fits = key.len() == want;
         if fits { Ok(()) } else { Err(Trap::host(format!("the map's key has {want} bytes"))) }
     }
 
-    fn guest_key<'m>(&self, memory: &'m Memory, key: u64) -> Result<&'m [u8], Trap> {
+    /// The key at a guest address.
+    pub(super) fn guest_key<'m>(&self, memory: &'m Memory, key: u64) -> Result<&'m [u8], Trap> {
         let bytes = self.shape.key_bytes;
         let from = memory.range(key, u64::from(bytes), Access::Read)?;
         // SAFETY: the range is readable. While the key is in use, only `add` writes to guest memory: it copies the
@@ -163,7 +134,8 @@ impl Hash {
         self.value(slot, cpu)
     }
 
-    fn add(&mut self, memory: &Memory, key: &[u8]) -> Option<u32> {
+    /// Adds an element with a zero value and returns its slot; `None` if the map is full. The key must be absent.
+    pub(super) fn add(&mut self, memory: &Memory, key: &[u8]) -> Option<u32> {
         if self.len == self.shape.capacity as usize {
             if !self.shape.lru || self.oldest == NONE {
                 return None;

@@ -86,7 +86,10 @@ impl Maps {
                 let base = *addr + *cpu_stride * u64::from(cpu);
                 Ok(if found { base + at * *stride } else { 0 })
             }
-            Kind::Hash(hash) => hash.lookup(memory, key, cpu),
+            Kind::Hash(hash) => {
+                let key = hash.guest_key(memory, key)?;
+                Ok(hash.lookup(memory, key, cpu).unwrap_or(0))
+            }
             Kind::Maps(maps) => Ok(maps.get(memory.load_u32(key)? as usize).copied().unwrap_or(0)),
             _ => Err(map.refuse("look up a key in")),
         }
@@ -111,7 +114,10 @@ impl Maps {
                 let value = *addr + *cpu_stride * u64::from(cpu) + u64::from(at) * *stride;
                 Ok((at < map.max_entries).then_some(value))
             }
-            Kind::Hash(hash) => hash.lookup_bytes(memory, key, cpu),
+            Kind::Hash(hash) => {
+                hash.check(key)?;
+                Ok(hash.lookup(memory, key, cpu))
+            }
             _ => Err(map.refuse("look up a key in")),
         }
     }
@@ -128,10 +134,7 @@ impl Maps {
             return Ok(Some(found));
         }
         match &mut self.map(index)?.kind {
-            Kind::Hash(hash) => {
-                let slot = hash.insert_bytes(memory, key)?;
-                Ok(slot.map(|slot| hash.value(slot, cpu)))
-            }
+            Kind::Hash(hash) => Ok(hash.add(memory, key).map(|slot| hash.value(slot, cpu))),
             _ => Ok(None),
         }
     }
@@ -165,15 +168,15 @@ impl Maps {
                 Ok(0)
             }
             Kind::Hash(hash) => {
-                let found = hash.lookup(memory, key, cpu)?;
-                let at = match (found, flags) {
-                    (0, EXIST) => return Ok(ENOENT),
-                    (0, _) => match hash.insert(memory, key)? {
+                let key = hash.guest_key(memory, key)?;
+                let at = match (hash.lookup(memory, key, cpu), flags) {
+                    (None, EXIST) => return Ok(ENOENT),
+                    (None, _) => match hash.add(memory, key) {
                         Some(slot) => hash.value(slot, cpu),
                         None => return Ok(E2BIG),
                     },
-                    (_, NOEXIST) => return Ok(EEXIST),
-                    (at, _) => at,
+                    (Some(_), NOEXIST) => return Ok(EEXIST),
+                    (Some(at), _) => at,
                 };
                 memory.copy(value, at, bytes)?;
                 Ok(0)
@@ -188,7 +191,10 @@ impl Maps {
         let map = self.map(index)?;
         match &mut map.kind {
             Kind::Array { .. } => Ok(EINVAL),
-            Kind::Hash(hash) => Ok(if hash.delete(memory, key)? { 0 } else { ENOENT }),
+            Kind::Hash(hash) => {
+                let key = hash.guest_key(memory, key)?;
+                Ok(if hash.delete(memory, key) { 0 } else { ENOENT })
+            }
             _ => Err(map.refuse("delete from")),
         }
     }

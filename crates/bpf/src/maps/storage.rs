@@ -90,13 +90,13 @@ impl Maps {
             return Err(map.refuse("look up a cgroup in"));
         };
         let key = cgroup.to_ne_bytes();
-        if let Some(at) = hash.lookup_bytes(memory, &key, 0)? {
+        if let Some(at) = hash.lookup(memory, &key, 0) {
             return Ok(at);
         }
         if !create {
             return Ok(0);
         }
-        let Some(slot) = hash.insert_bytes(memory, &key)? else { return Ok(0) };
+        let Some(slot) = hash.add(memory, &key) else { return Ok(0) };
         let at = hash.value(slot, 0);
         if initial != 0 {
             memory.copy(initial, at, bytes)?;
@@ -115,15 +115,14 @@ impl Maps {
         let Kind::Cgroups(hash) = &mut map.kind else {
             return Err(map.refuse("delete a cgroup from"));
         };
-        Ok(if hash.delete_bytes(memory, &cgroup.to_ne_bytes())? { 0 } else { ENOENT })
+        Ok(if hash.delete(memory, &cgroup.to_ne_bytes()) { 0 } else { ENOENT })
     }
 
     /// Deletes a cgroup's values from every cgroup-storage map.
     pub(crate) fn cgroup_storage_free(&mut self, memory: &Memory, cgroup: u64) {
         for map in &mut self.maps {
             if let Kind::Cgroups(hash) = &mut map.kind {
-                // The only error is a key of the wrong size; this one has 8 bytes.
-                let _ = hash.delete_bytes(memory, &cgroup.to_ne_bytes());
+                hash.delete(memory, &cgroup.to_ne_bytes());
             }
         }
     }

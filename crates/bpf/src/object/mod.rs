@@ -8,6 +8,7 @@ mod elf;
 mod externs;
 mod functions;
 mod globals;
+mod inlined;
 mod maps;
 mod struct_ops;
 mod variables;
@@ -25,7 +26,9 @@ use crate::error::{Fault, LoadCause, LoadError};
 use crate::limits;
 use crate::linked::MapKind;
 use crate::location::{Location, SourceLine};
-use elf::{Content, Elf, R_BPF_64_ABS32, R_BPF_64_NODYLD32, Section};
+use elf::{Content, Elf, Section};
+use functions::SLOT_BYTES;
+use inlined::DebugInfo;
 
 /// A parsed object. [`link`](crate::link()) links it against a kernel.
 #[derive(Clone, Debug)]
@@ -40,6 +43,7 @@ pub struct Object {
     pub(crate) maps: Vec<ObjectMap>,
     pub(crate) externs: Vec<Extern>,
     pub(crate) btf: Btf,
+    debug: DebugInfo,
 }
 
 /// A section of an object.
@@ -115,7 +119,30 @@ impl Object {
     /// The source line of an instruction slot, such as that of a [`Trap`](crate::Trap). `None` if there is no such
     /// function, or the object has no line information.
     pub fn source_line(&self, function: &str, slot: usize) -> Option<&SourceLine> {
-        self.code.iter().find(|code| code.name == function)?.line(slot)
+        self.function(function)?.line(slot)
+    }
+
+    /// The source line of an instruction slot in the file of its function, where the instruction comes from an inline
+    /// function of another file: the line of the call. `None` if it does not, or the object has no DWARF.
+    pub fn line_of_inline_call(&self, function: &str, slot: usize) -> Option<SourceLine> {
+        let code = self.function(function)?;
+        let at = (slot as u64).checked_mul(SLOT_BYTES)?.checked_add(code.extent.start)?;
+        let line = self.debug.call_line(code.extent.section, at)?;
+        let file = &code.line(0)?.file;
+        let same = self
+            .code
+            .iter()
+            .flat_map(|code| code.lines.values())
+            .find(|known| known.line == line && known.file == *file);
+        Some(SourceLine {
+            file: file.clone(),
+            line,
+            text: same.map_or(String::new(), |known| known.text.clone()),
+        })
+    }
+
+    fn function(&self, name: &str) -> Option<&CodeFunction> {
+        self.code.iter().find(|code| code.name == name)
     }
 
     /// Adds the source line to the location of an error.
@@ -183,7 +210,7 @@ impl Object {
 fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
     let elf = Elf::parse(bytes)?;
     let section = elf.section(".BTF").ok_or(LoadCause::NoBtf)?;
-    let btf_bytes = relocated(section, &elf);
+    let btf_bytes = elf.relocated(section);
     let (btf, strings) = crate::btf::parse::parse(&btf_bytes)?;
     let extension = match elf.section(".BTF.ext") {
         Some(section) => crate::btf::ext::parse(section.data, &strings)?,
@@ -209,24 +236,8 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
         maps,
         externs: externs.list,
         btf,
+        debug: DebugInfo::read(&elf),
     })
-}
-
-/// The bytes of `.BTF` with its relocations applied: the offsets of variables in their sections. The offsets of a
-/// linked object (`bpftool gen object`) are final, and it has no such relocations.
-fn relocated(section: &Section<'_>, elf: &Elf<'_>) -> Vec<u8> {
-    let mut bytes = section.data.to_vec();
-    for relocation in &section.relocations {
-        let symbol = &elf.symbols[relocation.symbol];
-        let known = matches!(relocation.kind, R_BPF_64_ABS32 | R_BPF_64_NODYLD32);
-        let at = relocation.offset as usize;
-        let word = at.checked_add(4).and_then(|end| bytes.get_mut(at..end));
-        if let (true, Some(word), Some(_)) = (known, word, symbol.section) {
-            let addend = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            word.copy_from_slice(&addend.wrapping_add(symbol.value as u32).to_le_bytes());
-        }
-    }
-    bytes
 }
 
 fn section_infos(elf: &Elf<'_>) -> Vec<SectionInfo> {

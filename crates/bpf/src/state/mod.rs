@@ -3,8 +3,8 @@
 //! Maps, helpers and both engines work on this state and know neither the image's host functions nor the instance.
 
 mod owned;
-mod timers;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::InstanceConfig;
@@ -14,7 +14,15 @@ use crate::program::Program;
 use crate::trap::{Trap, TrapKind};
 
 pub(crate) use owned::{MAX_HELD_LOCKS, MAX_OBJECTS, OwnedObject, OwnedObjects};
-pub(crate) use timers::{Timer, Timers};
+
+/// A `bpf_timer`. The host keeps the expiry times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    /// Index of the callback's function, once `bpf_timer_set_callback` has set it.
+    pub(crate) callback: Option<usize>,
+    /// The callback's arguments: map handle, key pointer, value pointer.
+    pub(crate) args: [u64; 5],
+}
 
 /// The state of one instance. Helpers reach it through the control block ([`crate::vm::Vm::state`]).
 pub(crate) struct State {
@@ -26,7 +34,8 @@ pub(crate) struct State {
     pub(crate) pending: Option<Trap>,
     /// `bpf_spin_lock`s held: 0 or 1.
     pub(crate) spin_locks: u32,
-    pub(crate) timers: Timers,
+    /// The initialised timers, by the guest address of their `struct bpf_timer`.
+    pub(crate) timers: BTreeMap<u64, Timer>,
     pub(crate) owned: OwnedObjects,
 }
 
@@ -45,7 +54,7 @@ impl State {
             config,
             pending: None,
             spin_locks: 0,
-            timers: Timers::default(),
+            timers: BTreeMap::new(),
             owned: OwnedObjects::default(),
         }
     }

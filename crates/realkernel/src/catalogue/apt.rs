@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::CatalogueError;
+use super::{CatalogueError, make_folder, write};
 
 pub(super) const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
@@ -39,16 +39,10 @@ impl Archive {
             return Err(CatalogueError::NoKeys { path: KEYRING.into() });
         }
         for part in ["lists/partial", "archives/partial"] {
-            let path = folder.join(part);
-            fs::create_dir_all(&path)
-                .map_err(CatalogueError::io(format!("make {}", path.display())))?;
+            make_folder(&folder.join(part))?;
         }
-        let write = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::write(&path, text).map_err(CatalogueError::io(format!("write {}", path.display())))
-        };
-        write("sources.list", &source_lines(suites))?;
-        write("status", "")?;
+        write(&folder.join("sources.list"), source_lines(suites))?;
+        write(&folder.join("status"), "")?;
         let stamp = folder.join("updated");
         let archive = Self { folder };
         let fresh = fs::metadata(&stamp).and_then(|m| m.modified()).ok();
@@ -56,7 +50,7 @@ impl Archive {
             return Ok(archive);
         }
         archive.run("apt-get", &["update", "-o", "APT::Update::Error-Mode=any"])?;
-        fs::write(&stamp, "").map_err(CatalogueError::io(format!("write {}", stamp.display())))?;
+        write(&stamp, "")?;
         Ok(archive)
     }
 
@@ -133,21 +127,17 @@ impl Archive {
     }
 }
 
-/// Unpacks the files of a package whose path matches one of `wanted` (all files if it is empty) to `folder`.
+/// Unpacks the files of a package whose path matches one of `wanted` to `folder`.
 pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), CatalogueError> {
     let what = format!("unpack {}", deb.display());
     fs::create_dir_all(folder).map_err(CatalogueError::io(what.clone()))?;
-    if wanted.is_empty() {
-        let mut command = Command::new("dpkg-deb");
-        command.arg("-x").arg(deb).arg(folder);
-        return run(command, &what).map(drop);
-    }
     let mut command = Command::new("dpkg-deb");
     command.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut list = command.spawn().map_err(|e| missing("dpkg-deb", &e))?;
     let mut tar = Command::new("tar");
     tar.args(["-x", "-C"]).arg(folder).args(["--wildcards", "--no-anchored"]).args(wanted);
-    tar.stdin(list.stdout.take().expect("piped")).stderr(Stdio::null());
+    tar.stdin(list.stdout.take().expect("the child's standard output is a pipe"))
+        .stderr(Stdio::null());
     // tar fails if a pattern has no match; the caller checks for the required files.
     let tarred = tar.status().map_err(|e| missing("tar", &e));
     let listed = list.wait().map_err(CatalogueError::io(what.clone()))?;

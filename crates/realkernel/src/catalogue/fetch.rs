@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use serde::Serialize;
 
 use super::apt::{self, Archive};
 use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
 use super::entry::{Entry, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
-use super::{CatalogueError, Kernel, Qemu};
+use super::{CatalogueError, Kernel, Qemu, make_folder, read, write};
 
 /// The suites of QEMU and its libraries: one release, so that they are compatible.
 const QEMU_SUITES: [&str; 1] = ["trixie"];
@@ -106,7 +107,7 @@ fn kernel(
         package_sha256: package.sha256,
         sha256,
     };
-    write(&made.join(KERNEL_NOTE), &serde_json::to_vec_pretty(&cached).expect("plain data"))?;
+    write_note(&made.join(KERNEL_NOTE), &cached)?;
     put_in_place(&made, &cache.kernel_folder(&name))?;
     archive.clean();
     Ok(cached)
@@ -134,7 +135,7 @@ fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), CatalogueErro
     let note = CachedQemu { version: package.version, libraries };
     // Check that it starts from its temporary folder: its paths are relative.
     Qemu::fetched(&made, &note.libraries)?;
-    write(&made.join(QEMU_NOTE), &serde_json::to_vec_pretty(&note).expect("plain data"))?;
+    write_note(&made.join(QEMU_NOTE), &note)?;
     put_in_place(&made, &cache.qemu_folder())?;
     archive.clean();
     Ok(())
@@ -172,7 +173,7 @@ fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<Strin
     if !is_bzimage(&bytes) {
         return Err(lost());
     }
-    fs::create_dir_all(made).map_err(CatalogueError::io(format!("make {}", made.display())))?;
+    make_folder(made)?;
     write(&made.join("vmlinuz"), &bytes)?;
     let config = first([
         modules.join("config"),
@@ -245,10 +246,9 @@ fn lock(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Flock<File>, Cata
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CatalogueError> {
-    fs::read(path).map_err(CatalogueError::io(format!("read {}", path.display())))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), CatalogueError> {
-    fs::write(path, bytes).map_err(CatalogueError::io(format!("write {}", path.display())))
+/// Writes the description of what was fetched.
+fn write_note(path: &Path, note: &impl Serialize) -> Result<(), CatalogueError> {
+    let text =
+        serde_json::to_vec_pretty(note).expect("a note has only fields of text and lists of it");
+    write(path, text)
 }

@@ -22,3 +22,18 @@ pub use error::CatalogueError;
 pub use kernel::Kernel;
 pub use qemu::Qemu;
 pub use reach::{Reach, reach};
+
+use std::fs;
+use std::path::Path;
+
+fn read(path: &Path) -> Result<Vec<u8>, CatalogueError> {
+    fs::read(path).map_err(CatalogueError::io(format!("read {}", path.display())))
+}
+
+fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CatalogueError> {
+    fs::write(path, bytes).map_err(CatalogueError::io(format!("write {}", path.display())))
+}
+
+fn make_folder(path: &Path) -> Result<(), CatalogueError> {
+    fs::create_dir_all(path).map_err(CatalogueError::io(format!("make {}", path.display())))
+}

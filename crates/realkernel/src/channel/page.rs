@@ -79,6 +79,7 @@ impl HostPage {
         let found =
             Self { input_len: get(page, 8), output_at: get(page, 16), output_room: get(page, 24) };
         let inside = |at: u64, len: u64| at.checked_add(len).is_some_and(|end| end <= total);
+        // Also where the input is empty: the two pages are within the memory.
         if !inside(INPUT_AT, found.input_len) {
             return Err(PageError::Field("input's length", found.input_len));
         }

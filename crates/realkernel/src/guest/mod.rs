@@ -86,8 +86,8 @@ fn serve(window: &mut Window) -> Result<GuestPage, String> {
 fn unpack(window: &Window) -> Result<Vec<String>, String> {
     let folder = Path::new(GUEST_FOLDER);
     fs::create_dir_all(folder).map_err(|e| format!("{GUEST_FOLDER}: {e}"))?;
-    let (input, length) = window.input();
-    read_bundle(input, length, |name| File::create(folder.join(name)))
+    let input = window.input();
+    read_bundle(input, input.len() as u64, |name| File::create(folder.join(name)))
         .map_err(|e| format!("the host's bundle: {e}"))
 }
 

@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
 use super::error::TargetError;
-use crate::child::pid_fd;
+use crate::child::{die_with_parent, pid_fd};
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 
 /// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.
@@ -62,15 +64,7 @@ pub fn on_host_by(
     command.arg(RUNNER_COMMAND).arg(folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(file));
     command.process_group(0);
-    let parent = std::process::id();
-    // SAFETY: the closure makes two system calls and allocates nothing.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
-            // Too late for the signal?
-            if libc::getppid() as u32 == parent { Ok(()) } else { Err(io::ErrorKind::Other.into()) }
-        });
-    }
+    die_with_parent(&mut command);
     let child = command
         .spawn()
         .map_err(|error| TargetError::Spawn { program: program.to_owned(), error })?;
@@ -154,7 +148,15 @@ fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
         }
         let left = limits.deadline.saturating_sub(begun.elapsed());
         let at_most = if end.is_some() { left } else { left.min(Duration::from_millis(50)) };
-        let is_stopped = becomes_readable(end.as_ref().map(AsFd::as_fd), limits.stop, at_most);
+        let waited = limits.stop.into_iter().chain(end.as_ref().map(AsFd::as_fd));
+        let mut waited: Vec<PollFd<'_>> =
+            waited.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        let limit = PollTimeout::try_from(at_most.as_millis() + 1).unwrap_or(PollTimeout::MAX);
+        let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
+        // Interrupted, it looks again.
+        let is_stopped = poll(&mut waited, limit).is_ok()
+            && limits.stop.is_some()
+            && waited.first().is_some_and(is_ready);
         if is_stopped || left.is_zero() {
             // Both fail only if it has already ended.
             let _ = child.kill();
@@ -164,26 +166,7 @@ fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
     }
 }
 
-/// Waits up to `at_most` until one of two descriptors is readable; returns whether the second one is.
-fn becomes_readable(
-    first: Option<BorrowedFd<'_>>,
-    second: Option<BorrowedFd<'_>>,
-    at_most: Duration,
-) -> bool {
-    // The kernel ignores negative descriptors.
-    let entry = |fd: Option<BorrowedFd<'_>>| libc::pollfd {
-        fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let mut waited = [entry(first), entry(second)];
-    let limit_ms = libc::c_int::try_from(at_most.as_millis() + 1).unwrap_or(libc::c_int::MAX);
-    // SAFETY: two entries, whose descriptors are borrowed for longer than the call.
-    let ready = unsafe { libc::poll(waited.as_mut_ptr(), 2, limit_ms) };
-    ready > 0 && waited[1].revents != 0
-}
-
-fn last_output(path: &PathBuf) -> String {
+fn last_output(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let start = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
     String::from_utf8_lossy(&bytes[start..]).trim().to_owned()

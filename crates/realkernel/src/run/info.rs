@@ -36,15 +36,11 @@ pub fn kernel_info() -> KernelInfo {
 }
 
 /// Ticks per second, from the resolution of the coarse clock (`TICK_NSEC`).
-fn hz() -> Option<u32> {
+pub(crate) fn hz() -> Option<u32> {
     const NS_PER_S: i64 = 1_000_000_000;
-    let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills the time in.
-    let done = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
-    if done != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0 {
-        return None;
-    }
-    u32::try_from((NS_PER_S + tick.tv_nsec / 2) / tick.tv_nsec).ok()
+    let tick = nix::time::clock_getres(nix::time::ClockId::CLOCK_MONOTONIC_COARSE).ok()?;
+    let ns = tick.tv_sec() * NS_PER_S + tick.tv_nsec();
+    (1..=NS_PER_S).contains(&ns).then(|| ((NS_PER_S + ns / 2) / ns) as u32)
 }
 
 #[cfg(test)]

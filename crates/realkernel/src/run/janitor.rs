@@ -1,9 +1,12 @@
 //! A process that restores knobs and removes control groups if the runner is killed. It has a session of its own.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io::{self, PipeWriter, Write};
+use std::os::fd::AsRawFd;
 use std::thread::sleep;
 use std::time::Duration;
+
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
 
 use crate::knobs::{Original, restore};
 use crate::tasks::cgroups::remove_leftovers;
@@ -14,37 +17,29 @@ const TASKS_GONE: Duration = Duration::from_millis(20);
 /// The runner's end of the connection. Dropping it ends the janitor without an action.
 #[derive(Debug)]
 pub(super) struct Janitor {
-    alive: OwnedFd,
+    alive: PipeWriter,
     pid: libc::pid_t,
 }
 
 impl Janitor {
     /// Starts a janitor that restores `originals` and removes control groups. This process must have one thread.
     pub(super) fn start(originals: &[Original]) -> io::Result<Self> {
-        let mut ends = [0; 2];
-        // SAFETY: the kernel fills in two descriptors, which have no other owner.
-        let (read, write) = unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
-        };
+        let (read, alive) = io::pipe()?;
         // SAFETY: the process has one thread, so that its child may do everything.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => watch(read.as_raw_fd(), originals),
-            pid => Ok(Self { alive: write, pid }),
+            pid => Ok(Self { alive, pid }),
         }
     }
 }
 
 impl Drop for Janitor {
     fn drop(&mut self) {
-        // SAFETY: the byte outlives the call; the child is ours, and ends when it reads it.
-        unsafe {
-            libc::write(self.alive.as_raw_fd(), c"!".as_ptr().cast(), 1);
-            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-        }
+        // Fails only if the janitor has been killed.
+        let _ = self.alive.write_all(b"!");
+        // The child is ours, and ends when it reads the byte.
+        let _ = waitpid(Pid::from_raw(self.pid), None);
     }
 }
 

@@ -16,4 +16,5 @@ mod timeline;
 pub use carry_out::carry_out;
 pub use error::{RunError, TargetError};
 pub use host::{Limits, RUNNER_COMMAND, on_host, on_host_by, write_job};
+pub(crate) use info::hz;
 pub use info::{INFO_COMMAND, kernel_info};

@@ -26,19 +26,21 @@ pub enum ExitKind {
     Stall,
 }
 
+/// Their numbers and reasons (`scx_exit_reason`, 6.12).
+const KINDS: [(u64, ExitKind, &str); 7] = [
+    (64, ExitKind::UnregisteredByUser, "unregistered from user space"),
+    (65, ExitKind::UnregisteredByItself, "unregistered from BPF"),
+    (66, ExitKind::UnregisteredByKernel, "unregistered from the main kernel"),
+    (67, ExitKind::SysRq, "disabled by sysrq-S"),
+    (1024, ExitKind::Error, "runtime error"),
+    (1025, ExitKind::ErrorOfItself, "scx_bpf_error"),
+    (1026, ExitKind::Stall, "runnable task stall"),
+];
+
 impl ExitKind {
     /// The kind with that number; `None` if it is unknown.
     pub fn of(number: u64) -> Option<ExitKind> {
-        Some(match number {
-            64 => Self::UnregisteredByUser,
-            65 => Self::UnregisteredByItself,
-            66 => Self::UnregisteredByKernel,
-            67 => Self::SysRq,
-            1024 => Self::Error,
-            1025 => Self::ErrorOfItself,
-            1026 => Self::Stall,
-            _ => return None,
-        })
+        KINDS.into_iter().find(|(known, ..)| *known == number).map(|(_, kind, _)| kind)
     }
 }
 
@@ -89,26 +91,13 @@ pub(super) fn from_log(log: &[String], late: bool) -> SchedulerExit {
     let Some(at) = log.iter().rposition(|line| line.contains("\" disabled (")) else { return exit };
     if let Some((_, reason)) = log[at].split_once("\" disabled (") {
         reason.trim_end_matches(')').clone_into(&mut exit.reason);
-        exit.kind = kind_of(&exit.reason);
+        let kind = KINDS.into_iter().find(|(.., known)| *known == exit.reason);
+        exit.kind = kind.map(|(number, ..)| number);
     }
     if let Some((_, message)) = log.get(at + 1).and_then(|line| line.split_once(": ")) {
         message.split_once(": ").map_or(message, |(_, text)| text).clone_into(&mut exit.message);
     }
     exit
-}
-
-/// The number of the kind with that reason (`scx_exit_reason`, 6.12).
-fn kind_of(reason: &str) -> Option<u64> {
-    Some(match reason {
-        "unregistered from user space" => 64,
-        "unregistered from BPF" => 65,
-        "unregistered from the main kernel" => 66,
-        "disabled by sysrq-S" => 67,
-        "runtime error" => 1024,
-        "scx_bpf_error" => 1025,
-        "runnable task stall" => 1026,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

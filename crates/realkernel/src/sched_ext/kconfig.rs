@@ -5,19 +5,12 @@
 
 use std::ffi::CString;
 
+use crate::run::hz;
+
 /// The known values, in the format of `.config`. They take precedence over the file's.
 pub(super) fn known() -> CString {
     let text = hz().map_or_else(String::new, |hz| format!("CONFIG_HZ={hz}\n"));
     CString::new(text).unwrap_or_default()
-}
-
-/// Ticks per second, from the resolution of the coarse clock (`TICK_NSEC`).
-fn hz() -> Option<u32> {
-    const NS_PER_S: i64 = 1_000_000_000;
-    let clock = nix::time::ClockId::CLOCK_MONOTONIC_COARSE;
-    let tick = nix::time::clock_getres(clock).ok()?;
-    let ns = tick.tv_sec() * NS_PER_S + tick.tv_nsec();
-    (1..=NS_PER_S).contains(&ns).then(|| ((NS_PER_S + ns / 2) / ns) as u32)
 }
 
 #[cfg(test)]

@@ -69,102 +69,76 @@ fn verifier_log(warnings: &[String]) -> Option<(String, String)> {
 }
 
 /// Common causes: a part of the log, its meaning, the remedy.
-const CAUSES: [(&str, Cause); 13] = [
+const CAUSES: [(&str, &str, &str); 13] = [
     (
         "BPF program is too large. Processed",
-        Cause {
-            meaning: "it is too complex: more than a million instructions on all paths",
-            remedy: "make functions that take numbers `SEPARATE`, and loops `for_range`: the \
-                     verifier looks at them once",
-        },
+        "it is too complex: more than a million instructions on all paths",
+        "make functions that take numbers `SEPARATE`, and loops `for_range`: the \
+         verifier looks at them once",
     ),
     (
         "calling kernel function",
-        Cause {
-            meaning: "it calls a kernel function that this callback may not call",
-            remedy: "the kernel permits each kfunc in certain callbacks only (scx_bpf_dsq_move_to_local in dispatch, \
-                     scx_bpf_create_dsq in a sleepable init)",
-        },
+        "it calls a kernel function that this callback may not call",
+        "the kernel permits each kfunc in certain callbacks only (scx_bpf_dsq_move_to_local in dispatch, \
+         scx_bpf_create_dsq in a sleepable init)",
     ),
     (
         "invalid mem access 'map_value_or_null'",
-        Cause {
-            meaning: "a map's value is used without a check for NULL",
-            remedy: "check the result of the look-up for NULL",
-        },
+        "a map's value is used without a check for NULL",
+        "check the result of the look-up for NULL",
     ),
     (
         "invalid mem access 'scalar'",
-        Cause {
-            meaning: "a scalar is used as a pointer: the verifier has lost track of its origin",
-            remedy: "keep pointers in registers or maps, and read foreign memory by BPF_CORE_READ \
-                     or bpf_probe_read_kernel",
-        },
+        "a scalar is used as a pointer: the verifier has lost track of its origin",
+        "keep pointers in registers or maps, and read foreign memory by BPF_CORE_READ \
+         or bpf_probe_read_kernel",
     ),
     (
         "makes map_value pointer be out of bounds",
-        Cause {
-            meaning: "an index may be out of bounds",
-            remedy: "mask the index where it is used: BOUNDED(index, size)",
-        },
+        "an index may be out of bounds",
+        "mask the index where it is used: BOUNDED(index, size)",
     ),
     (
         "invalid access to map value",
-        Cause {
-            meaning: "an index may be out of bounds",
-            remedy: "mask the index where it is used: BOUNDED(index, size)",
-        },
+        "an index may be out of bounds",
+        "mask the index where it is used: BOUNDED(index, size)",
     ),
     (
         "unbounded memory access",
-        Cause {
-            meaning: "the verifier knows no bound of an index",
-            remedy: "mask the index where it is used: BOUNDED(index, size)",
-        },
+        "the verifier knows no bound of an index",
+        "mask the index where it is used: BOUNDED(index, size)",
     ),
     (
         "infinite loop detected",
-        Cause {
-            meaning: "a loop makes no progress that the verifier can see",
-            remedy: "write it with for_range and a named limit",
-        },
+        "a loop makes no progress that the verifier can see",
+        "write it with for_range and a named limit",
     ),
     (
         "back-edge from insn",
-        Cause {
-            meaning: "it loops, and the verifier does not see the end",
-            remedy: "write the loop with for_range and a named limit",
-        },
+        "it loops, and the verifier does not see the end",
+        "write the loop with for_range and a named limit",
     ),
     (
         "combined stack size of",
-        Cause {
-            meaning: "it needs more than 512 bytes of stack",
-            remedy: "keep collected state in globals",
-        },
+        "it needs more than 512 bytes of stack",
+        "keep collected state in globals",
     ),
     (
         "unknown func",
-        Cause {
-            meaning: "this kernel has no helper of that number for a scheduler",
-            remedy: "`fairground sched show OBJECT` lists what it calls",
-        },
+        "this kernel has no helper of that number for a scheduler",
+        "`fairground sched show OBJECT` lists what it calls",
     ),
     (
         "failed to open system Kconfig",
-        Cause {
-            meaning: "it asks for the kernel's configuration (`__kconfig`)",
-            remedy: "this kernel's configuration is found neither in /proc/config.gz nor in /boot; \
-                     CONFIG_HZ is known without",
-        },
+        "it asks for the kernel's configuration (`__kconfig`)",
+        "this kernel's configuration is found neither in /proc/config.gz nor in /boot; \
+         CONFIG_HZ is known without",
     ),
     (
         "extern (func ksym)",
-        Cause {
-            meaning: "it calls a kernel function that this kernel does not have, or has with other arguments",
-            remedy: "kfuncs of sched_ext changed their names between releases: declare them \
-                     `__weak` and test with bpf_ksym_exists",
-        },
+        "it calls a kernel function that this kernel does not have, or has with other arguments",
+        "kfuncs of sched_ext changed their names between releases: declare them \
+         `__weak` and test with bpf_ksym_exists",
     ),
 ];
 
@@ -172,12 +146,8 @@ fn causes(text: &str) -> Vec<Cause> {
     // The reason is at the log's end; the rest of the log also names valid kfuncs and helpers.
     let lines: Vec<&str> = text.lines().collect();
     let end = lines[lines.len().saturating_sub(4)..].join("\n");
-    CAUSES
-        .iter()
-        .find(|(sign, _)| end.contains(sign))
-        .map(|(_, cause)| *cause)
-        .into_iter()
-        .collect()
+    let known = CAUSES.into_iter().find(|(sign, ..)| end.contains(sign));
+    known.map(|(_, meaning, remedy)| Cause { meaning, remedy }).into_iter().collect()
 }
 
 #[cfg(test)]

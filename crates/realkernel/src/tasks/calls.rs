@@ -1,17 +1,18 @@
 //! Executes the operations of a program: computations and system calls.
 
+use std::fmt;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use fairground_workload::{BUSY_LOOK_NS, Role};
+use fairground_workload::{BUSY_LOOK_NS, Op, Role, TimerId};
+use nix::errno::Errno;
 
 use super::clock::{now_ns, sleep_for, sleep_until};
-use super::plan::{Step, TimerStorage};
+use super::plan::CpuSet;
 use super::shared::{ENDED, FailedOperation, LIVING, MARKS_MAX};
 use super::spin::touch;
 use super::task::{Level, Task};
 use super::text::Line;
-use super::usage::errno;
 
 /// Operations after which a task ends the slice of its virtual CPU ([`crate::guest::slices`]): about 100 µs of kernel
 /// work.
@@ -28,61 +29,61 @@ impl Task<'_> {
     }
 
     /// Executes one operation.
-    pub(super) fn execute(&self, step: &Step, level: Level) {
+    pub(super) fn execute(&self, op: &Op, level: Level) {
         self.end_slice();
-        match step {
-            Step::Run(length) => self.shared.speed.compute(self.draw(*length, level)),
-            Step::RunForever => self.shared.speed.compute_forever(),
-            Step::Touch(bytes) => touch(self.memory, *bytes),
-            Step::Sleep(length) => self.sleep(self.draw(*length, level)),
-            Step::Busy(length) => self.busy(self.draw(*length, level)),
-            Step::TimerWait { timer, period_ns, relative } => {
-                self.timer_wait(*timer, *period_ns, *relative);
-            }
-            Step::TimerStart(timer) => {
+        match op {
+            Op::Run(length) => self.shared.speed.compute(self.draw(*length, level)),
+            Op::RunForever => self.shared.speed.compute_forever(),
+            Op::Touch(bytes) => touch(self.memory, *bytes),
+            // `Plan::new` rejects workloads with `io`.
+            Op::Sleep(length) | Op::Io(length) => self.sleep(self.draw(*length, level)),
+            Op::Busy(length) => self.busy(self.draw(*length, level)),
+            Op::TimerWait(timer, period_ns) => self.timer_wait(*timer, *period_ns),
+            Op::TimerStart(timer) => {
                 // No effect if the timer has started.
                 let expiry = self.last_expiry(*timer);
                 let _ = expiry.compare_exchange(0, now_ns(), SeqCst, SeqCst);
             }
-            Step::PipeWrite { pipe, bytes } => self.pipe_write(*pipe, *bytes),
-            Step::PipeRead { pipe, bytes } => self.pipe_read(*pipe, *bytes),
-            Step::Send(queue) => self.shared.queues[*queue].send(),
-            Step::Receive(queue, count) => {
+            Op::PipeWrite(pipe, bytes) => self.pipe_write(*pipe, *bytes),
+            Op::PipeRead(pipe, bytes) => self.pipe_read(*pipe, *bytes),
+            Op::Send(queue) => self.shared.queues[*queue].send(),
+            Op::Receive(queue, count) => {
                 for _ in 0..*count {
                     self.shared.queues[*queue].receive();
                 }
             }
-            Step::Lock(lock) => self.lock(*lock),
-            Step::ReadLock(lock) => self.read_lock(*lock),
-            Step::Unlock(lock) => self.unlock(*lock),
-            Step::ConditionWait(condition, lock) => {
+            Op::Lock(lock) | Op::WriteLock(lock) => self.lock(*lock),
+            Op::ReadLock(lock) => self.read_lock(*lock),
+            Op::Unlock(lock) => self.unlock(*lock),
+            Op::ConditionWait(condition, lock) => {
                 let waits = self.shared.conditions[*condition].begin();
                 self.unlock(*lock);
                 waits.end();
                 self.lock(*lock);
             }
-            Step::Notify(condition, count) => self.shared.conditions[*condition].notify(*count),
-            Step::Barrier(barrier) => self.shared.barriers[*barrier].meet(),
-            Step::Signal(role) => self.signal(*role),
-            Step::Fork(group) => self.fork(*group as u32),
-            Step::WaitChildren => self.wait_children(),
-            Step::Yield => {
+            Op::Notify(condition) => self.shared.conditions[*condition].notify(1),
+            Op::NotifyAll(condition) => self.shared.conditions[*condition].notify(u32::MAX),
+            Op::Barrier(barrier) => self.shared.barriers[*barrier].meet(),
+            Op::Signal(role) => self.signal(*role),
+            Op::Fork(group) => self.fork(*group as u32),
+            Op::WaitChildren => self.wait_children(),
+            Op::Yield => {
                 // SAFETY: touches no memory.
                 unsafe { libc::sched_yield() };
             }
-            Step::SetNice(nice) => self.set_nice(*nice),
-            Step::SetSlice(slice_ns) => self.set_slice(*slice_ns),
-            Step::SetAffinity(cpus) => {
-                if !cpus.apply() {
+            Op::SetNice(nice) => self.set_nice(*nice),
+            Op::SetSlice(slice_ns) => self.set_slice(*slice_ns),
+            Op::SetAffinity(cpus) => {
+                if !CpuSet::new(&cpus.0).apply() {
                     self.record_failure(FailedOperation::Affinity);
                 }
             }
-            Step::SetCgroup(cgroup) => self.enter_cgroup(*cgroup),
-            Step::SetCgroupWeight(cgroup, weight) => self.set_weight(*cgroup, *weight),
-            Step::Mark(label) => self.mark(*label),
-            Step::Exit => self.end(),
-            // Handled by the interpreter.
-            Step::Loop(..) => {}
+            Op::SetCgroup(cgroup) => self.enter_cgroup(*cgroup),
+            Op::SetCgroupWeight(cgroup, weight) => self.set_weight(*cgroup, *weight),
+            Op::Mark(label) => self.mark(label),
+            Op::Exit => self.end(),
+            // Handled by `Task::steps`.
+            Op::Loop(..) => {}
         }
     }
 
@@ -101,21 +102,21 @@ impl Task<'_> {
     }
 
     /// The last expiry of a timer, ns of the monotonic clock; 0 before it starts.
-    fn last_expiry(&self, timer: TimerStorage) -> &AtomicU64 {
-        match timer {
-            TimerStorage::Own(register) => &self.shared.registers[register],
-            TimerStorage::Shared(timer) => &self.shared.timers[timer].last_ns,
+    fn last_expiry(&self, timer: TimerId) -> &AtomicU64 {
+        match self.shared.plan.timers[timer].shared {
+            true => &self.shared.timers[timer],
+            false => &self.shared.registers[self.shared.plan.labels.len() + timer],
         }
     }
 
-    fn timer_wait(&self, timer: TimerStorage, period_ns: u64, relative: bool) {
+    fn timer_wait(&self, timer: TimerId, period_ns: u64) {
         let (last, now_ns) = (self.last_expiry(timer), now_ns());
         let next = |last_ns: u64| match last_ns {
             0 => now_ns.saturating_add(period_ns),
             last_ns => last_ns.saturating_add(period_ns),
         };
         // Atomic, because several tasks may wait for the same timer.
-        let forget_ns = if relative { now_ns } else { 0 };
+        let forget_ns = if self.shared.plan.timers[timer].relative { now_ns } else { 0 };
         let update = |last_ns| Some(next(last_ns).max(forget_ns));
         let (Ok(before_ns) | Err(before_ns)) = last.fetch_update(SeqCst, SeqCst, update);
         let expiry_ns = next(before_ns);
@@ -137,7 +138,7 @@ impl Task<'_> {
             };
             match u64::try_from(written) {
                 Ok(written) => left -= written,
-                Err(_) if errno() == libc::EINTR => {}
+                Err(_) if Errno::last_raw() == libc::EINTR => {}
                 Err(_) => return self.record_failure(FailedOperation::Pipe),
             }
         }
@@ -154,7 +155,7 @@ impl Task<'_> {
             if read >= 0 {
                 return;
             }
-            if errno() != libc::EINTR {
+            if Errno::last_raw() != libc::EINTR {
                 return self.record_failure(FailedOperation::Pipe);
             }
         }
@@ -211,10 +212,8 @@ impl Task<'_> {
             return self.record_failure(FailedOperation::Nice);
         }
         self.nice.set(nice);
-        let mut line = Line::new();
-        line.text("fairground:nice pid=").number(self.slot.tid.load(SeqCst).into());
-        line.text(" nice=").signed(nice.into());
-        self.write_marker(&line);
+        let pid = self.slot.tid.load(SeqCst);
+        self.write_marker(format_args!("fairground:nice pid={pid} nice={nice}"));
     }
 
     /// Sets the slice length, in the field `sched_runtime`; keeps the policy and the nice value.
@@ -250,20 +249,16 @@ impl Task<'_> {
         if !self.shared.cgroups.as_ref().is_some_and(|all| all.set_weight(cgroup, weight)) {
             return self.record_failure(FailedOperation::CgroupWeight);
         }
-        let mut line = Line::new();
-        line.text("fairground:cgroup_weight cgroup=").number(cgroup as u64);
-        line.text(" weight=").number(weight.into());
-        self.write_marker(&line);
+        self.write_marker(format_args!("fairground:cgroup_weight cgroup={cgroup} weight={weight}"));
     }
 
-    fn mark(&self, label: usize) {
+    fn mark(&self, text: &str) {
+        let labels = &self.shared.plan.labels;
+        let Some(label) = labels.iter().position(|label| label == text) else { return };
         let value = self.shared.registers[label].fetch_add(1, SeqCst);
         let tid = self.slot.tid.load(SeqCst);
         if self.shared.marker.is_some() {
-            let mut line = Line::new();
-            line.text("C|").number(tid.into()).text("|");
-            line.text(&self.shared.plan.labels[label]).text("|").number(value);
-            return self.write_marker(&line);
+            return self.write_marker(format_args!("C|{tid}|{text}|{value}"));
         }
         let index = self.shared.head[0].marks.fetch_add(1, SeqCst) as usize;
         if index < MARKS_MAX {
@@ -276,8 +271,9 @@ impl Task<'_> {
     }
 
     /// Writes a line to the recording, if there is one.
-    pub(super) fn write_marker(&self, line: &Line) {
+    pub(super) fn write_marker(&self, line: fmt::Arguments<'_>) {
         let Some(marker) = &self.shared.marker else { return };
+        let line = Line::of(line);
         let bytes = line.bytes();
         // SAFETY: the kernel reads so many bytes of the line.
         let written =

@@ -15,6 +15,7 @@ use fairground_workload::Workload;
 
 use super::error::TaskError;
 use super::text::Line;
+use crate::child::start_time;
 
 /// Prefix of the groups' names.
 const PREFIX: &str = "fairground-";
@@ -113,12 +114,11 @@ impl Cgroups {
     pub(super) fn set_weight(&self, cgroup: usize, weight: u32) -> bool {
         let Some(Some(file)) = self.weight.get(cgroup) else { return false };
         let weight = u64::from(weight);
-        let mut text = Line::new();
-        text.number(match self.version {
+        let number = match self.version {
             Version::One => (weight * SHARES_DEFAULT + WEIGHT_DEFAULT / 2) / WEIGHT_DEFAULT,
             Version::Two => weight,
-        });
-        write_to(file, text.bytes())
+        };
+        write_to(file, Line::of(format_args!("{number}")).bytes())
     }
 }
 
@@ -182,15 +182,8 @@ fn tree(mounts: &str) -> Option<(Version, PathBuf)> {
     None
 }
 
-/// Start time of a process in clock ticks since boot; `None` if it does not exist.
-fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain any character; field 3 follows its closing parenthesis.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-}
-
 fn prefix_of(pid: u32) -> String {
-    format!("{PREFIX}{pid}-{}-", started(pid).unwrap_or(0))
+    format!("{PREFIX}{pid}-{}-", start_time(pid).unwrap_or(0))
 }
 
 /// Whether the runner that created a group of this name has died.
@@ -199,7 +192,7 @@ fn abandoned(name: &str) -> bool {
     let mut parts = rest.splitn(3, '-');
     let numbers = (parts.next().map(str::parse::<u32>), parts.next().map(str::parse::<u64>));
     let (Some(Ok(pid)), Some(Ok(start))) = numbers else { return false };
-    started(pid) != Some(start)
+    start_time(pid) != Some(start)
 }
 
 /// Removes the groups of runs whose runner has died.

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::futex;
-use super::shared::Sharable;
 
 /// A condition. A notification wakes one of the tasks that wait at that time; the kernel chooses which one. There are
 /// no spurious wake-ups.
@@ -15,9 +14,6 @@ pub(super) struct ConditionWords {
     /// Notifications that no waiter has consumed; waiters wait on it as a futex while it is 0.
     notified: AtomicU32,
 }
-
-// SAFETY: atomic integers alone.
-unsafe impl Sharable for ConditionWords {}
 
 /// A task that is counted as waiting for a condition and still holds its lock.
 #[derive(Debug)]
@@ -62,9 +58,6 @@ pub(super) struct BarrierWords {
     /// How often it has opened; arrived tasks wait on it as a futex.
     opened: AtomicU32,
 }
-
-// SAFETY: atomic integers alone.
-unsafe impl Sharable for BarrierWords {}
 
 impl BarrierWords {
     pub(super) fn set_up(&self, count: u32) {

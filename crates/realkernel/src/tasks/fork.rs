@@ -3,19 +3,26 @@
 //! No task outlives the runner. The kernel kills the runner's children when it dies (`PR_SET_PDEATHSIG`). A child of
 //! a task gets a signal when its parent dies, and ends unless its new parent is the runner, which adopts orphans.
 
-use std::io;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use fairground_workload::Duration;
+use fairground_workload::{Duration, Op};
+
+use nix::errno::Errno;
+use nix::sched::{sched_getaffinity, sched_setaffinity};
+use nix::sys::mman::MapFlags;
+use nix::sys::resource::UsageWho;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::unistd::Pid;
 
 use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
-use super::plan::Step;
-use super::shared::{ABSENT, FailedOperation, LIVING, SLOTS_MAX};
+use super::plan::CpuSet;
+use super::shared::{ABSENT, FailedOperation, LIVING, SLOTS_MAX, map};
 use super::shared_state::SharedState;
 use super::task::{Level, Task, on_signal};
-use super::usage::{errno, figures, own_usage};
+use super::text::Line;
+use super::usage::{figures, own_usage};
 
 /// The runner's process.
 static RUNNER: AtomicI32 = AtomicI32::new(0);
@@ -33,12 +40,19 @@ const TIMER_SLACK_NS: libc::c_ulong = 50_000;
 
 /// Prepares this process to fork tasks: it adopts orphans, and its children inherit the signal handlers.
 pub(super) fn prepare_runner() {
-    // SAFETY: the handlers are functions of the right type; both calls touch only the process's own state.
+    // SAFETY: the handlers are async-signal-safe; all calls touch only the process's own state.
     unsafe {
         RUNNER.store(libc::getpid(), SeqCst);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        handle(libc::SIGUSR1, on_signal);
-        handle(libc::SIGUSR2, on_orphaned);
+        for (signal, handler) in [
+            (Signal::SIGUSR1, on_signal as extern "C" fn(libc::c_int)),
+            (Signal::SIGUSR2, on_orphaned),
+        ] {
+            // Interrupted system calls return EINTR, which their callers handle.
+            let handler = SigHandler::Handler(handler);
+            let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+            sigaction(signal, &action).expect("both signals can be handled");
+        }
     }
 }
 
@@ -50,41 +64,15 @@ pub(super) fn go_to_first_cpu() {
 /// Moves this process to the `nth` of the CPUs on which it may run, modulo their number. Does not change the
 /// affinity. The CPU on which a task sleeps before the start thus depends only on its number.
 fn go_to_cpu(nth: u32) {
-    // SAFETY: the kernel fills the set, and reads it and another one; all calls concern this process only.
-    unsafe {
-        let mut own = std::mem::zeroed::<libc::cpu_set_t>();
-        let bytes = size_of_val(&own);
-        // Fails on a machine with more CPUs than the set has. Then the process does not move.
-        if libc::sched_getaffinity(0, bytes, &raw mut own) != 0 {
-            return;
-        }
-        let mut left = nth as usize % libc::CPU_COUNT(&own).max(1) as usize;
-        for cpu in 0..8 * bytes {
-            if !libc::CPU_ISSET(cpu, &own) {
-                continue;
-            }
-            if left == 0 {
-                let mut one = std::mem::zeroed::<libc::cpu_set_t>();
-                libc::CPU_SET(cpu, &mut one);
-                if libc::sched_setaffinity(0, bytes, &raw const one) == 0 {
-                    libc::sched_setaffinity(0, bytes, &raw const own);
-                }
-                return;
-            }
-            left -= 1;
-        }
-    }
-}
-
-/// # Safety
-/// The handler is async-signal-safe.
-unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: zeroes are an action with an empty mask; the kernel copies it. Interrupted system calls return EINTR,
-    // which their callers handle.
-    unsafe {
-        let mut action = std::mem::zeroed::<libc::sigaction>();
-        action.sa_sigaction = handler as usize;
-        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    let this = Pid::from_raw(0);
+    // Fails on a machine with more CPUs than the set has. Then the process does not move.
+    let Ok(own) = sched_getaffinity(this) else { return };
+    let is_own = |cpu: &u32| own.is_set(*cpu as usize) == Ok(true);
+    let mut cpus = (0..nix::sched::CpuSet::count() as u32).filter(is_own);
+    let count = cpus.clone().count().max(1);
+    if cpus.nth(nth as usize % count).is_some_and(|cpu| CpuSet::new(&[(cpu, cpu)]).apply()) {
+        // The process had these CPUs before.
+        let _ = sched_setaffinity(this, &own);
     }
 }
 
@@ -95,6 +83,30 @@ extern "C" fn on_orphaned(_: libc::c_int) {
         if libc::getppid() != RUNNER.load(SeqCst) {
             libc::_exit(0);
         }
+    }
+}
+
+/// Forks a process that only sleeps and leads the tasks' process group, so that the group's number stays valid for
+/// the whole run. Returns its process number.
+pub(super) fn anchor() -> Result<libc::pid_t, TaskError> {
+    // SAFETY: the child only makes calls that are allowed after a fork.
+    unsafe {
+        let runner = libc::getpid();
+        let pid = libc::fork();
+        if pid < 0 {
+            return Err(TaskError::last("start a process", None));
+        }
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            libc::prctl(libc::PR_SET_NAME, c"anchor".as_ptr(), 0, 0, 0);
+            libc::close_range(0, libc::c_uint::MAX, 0);
+            while libc::getppid() == runner {
+                libc::pause();
+            }
+            libc::_exit(0);
+        }
+        libc::setpgid(pid, pid);
+        Ok(pid)
     }
 }
 
@@ -119,7 +131,7 @@ impl SharedState {
 
     /// Forks an initial task, and waits until it is ready to start.
     pub(super) fn fork_first(&self, group: u32) -> Result<(), TaskError> {
-        let name = &self.plan.groups[group as usize].name;
+        let name = &self.plan.groups[group as usize].spec.name;
         let index =
             self.slot(group, None).ok_or_else(|| TaskError::last("allocate a task slot", None))?;
         // SAFETY: the runner has one thread, and the child goes on with what a child may do after a fork.
@@ -149,12 +161,8 @@ impl SharedState {
 
     /// The error of a task that is not ready in time.
     fn stillborn(&self, name: &str) -> TaskError {
-        let failed = |kind: FailedOperation| {
-            let (times, error) = &self.head[0].failures[kind as usize];
-            (times.load(SeqCst) > 0).then(|| io::Error::from_raw_os_error(error.load(SeqCst)))
-        };
-        match failed(FailedOperation::Memory) {
-            Some(error) => TaskError::System {
+        match self.head[0].failure(FailedOperation::Memory) {
+            Some((_, error)) => TaskError::System {
                 what: format!("allocate the memory that a task of `{name}` reads"),
                 error,
                 help: Some("reduce the memory that it touches, or use fewer tasks".to_owned()),
@@ -182,12 +190,12 @@ impl SharedState {
         go_to_cpu(index);
         task.rehearse();
         // The wait for the start is a context switch outside of the workload.
-        let [user, system, voluntary, involuntary] = own_usage(libc::RUSAGE_SELF);
+        let [user, system, voluntary, involuntary] = own_usage(UsageWho::RUSAGE_SELF);
         for (kept, now) in task.slot.usage.iter().zip([user, system, voluntary + 1, involuntary]) {
             kept.store(now, SeqCst);
         }
         task.become_current();
-        let delay_ns = task.group.start_ns.unwrap_or(0);
+        let delay_ns = task.group.spec.start_ns.unwrap_or(0);
         if delay_ns == 0 {
             task.slot.state.store(LIVING, SeqCst);
         }
@@ -211,62 +219,54 @@ impl Task<'_> {
         // SAFETY: touches no memory.
         self.slot.tid.store(unsafe { libc::getpid() } as u32, SeqCst);
         let nth = self.slot.nth.load(SeqCst);
-        let mut comm = super::text::Line::new();
-        comm.text(&self.group.name);
-        if self.group.count > 1 {
-            comm.text("/").number(nth.into());
-        }
-        comm.text("\0");
+        let spec = &self.group.spec;
+        let name = &spec.name;
+        let comm = match spec.count {
+            0 | 1 => Line::of(format_args!("{name}\0")),
+            _ => Line::of(format_args!("{name}/{nth}\0")),
+        };
         // SAFETY: the name ends with a zero byte; the kernel takes 15 bytes of it.
         unsafe { libc::prctl(libc::PR_SET_NAME, comm.bytes().as_ptr(), 0, 0, 0) };
         self.memory = std::ptr::null_mut();
         if self.group.memory_bytes > 0 {
             self.get_memory();
         }
-        if nice != self.group.nice && !set_nice(self.group.nice) {
+        if nice != spec.nice && !set_nice(spec.nice) {
             self.record_failure(FailedOperation::Nice);
         }
-        self.nice.set(self.group.nice);
-        if let Some(cpus) = &self.group.cpus
-            && !cpus.apply()
+        self.nice.set(spec.nice);
+        if let Some(cpus) = &spec.cpus
+            && !CpuSet::new(&cpus.0).apply()
         {
             self.record_failure(FailedOperation::Affinity);
         }
-        if let Some(cgroup) = self.group.cgroup {
+        if let Some(cgroup) = spec.cgroup {
             self.enter_cgroup(cgroup);
         }
     }
 
     fn get_memory(&mut self) {
-        // SAFETY: a new anonymous mapping touches no memory that is in use.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                self.group.memory_bytes as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
-                -1,
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            self.record_failure(FailedOperation::Memory);
-            self.end();
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_POPULATE;
+        match map(self.group.memory_bytes as usize, flags) {
+            Ok(memory) => self.memory = memory.as_ptr(),
+            Err(_) => {
+                self.record_failure(FailedOperation::Memory);
+                self.end();
+            }
         }
-        self.memory = memory.cast();
     }
 
     /// Computes and sleeps briefly, so that the page faults of these operations occur before the start.
     fn rehearse(&self) {
         let moment = Duration::Fixed(REHEARSAL_NS);
-        self.execute(&Step::Run(moment), Level::Program);
-        self.execute(&Step::Sleep(moment), Level::Program);
+        self.execute(&Op::Run(moment), Level::Program);
+        self.execute(&Op::Sleep(moment), Level::Program);
         self.operations_in_slice.set(0);
     }
 
     /// Starts all tasks of a group.
     pub(super) fn fork(&self, group: u32) {
-        for _ in 0..self.shared.plan.groups[group as usize].count {
+        for _ in 0..self.shared.plan.groups[group as usize].spec.count {
             if self.children.get() >= CHILDREN_UNREAPED_MAX {
                 self.reap_ended();
             }
@@ -335,7 +335,7 @@ impl Task<'_> {
     pub(super) fn wait_children(&self) {
         // Terminates: each iteration reaps a child or handles a signal.
         while self.children.get() > 0 {
-            if self.reap(0) <= 0 && errno() != libc::EINTR {
+            if self.reap(0) <= 0 && Errno::last_raw() != libc::EINTR {
                 self.children.set(0);
             }
         }

@@ -14,14 +14,12 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use fairground_workload::LockKind;
+use fairground_workload::{LockKind, Workload};
+use nix::errno::Errno;
 
 use super::futex;
-use super::lock_words::LockWords;
-use super::shared::FailedOperation;
+use super::shared::{FailedOperation, LockWords};
 use super::task::Task;
-use super::text::Line;
-use super::usage::errno;
 
 /// Iterations after which a waiter for a spin lock yields its CPU: longer than any critical section.
 const SPIN_ITERATIONS: u32 = 10_000;
@@ -31,6 +29,26 @@ const TAKEN: u32 = 1;
 const WAITED_FOR: u32 = 2;
 /// The writer bit; without it, the word is the number of readers.
 const WRITER: u32 = 1 << 31;
+
+/// Adds a note for each lock that a real kernel does not provide as the workload describes it.
+pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
+    for lock in &workload.locks {
+        if lock.kind.inherits() && !lock.adaptive {
+            notes.push(format!(
+                "waiters for the lock `{}` spin while its owner runs: a real kernel has no \
+                 rt_mutex without adaptive spinning",
+                lock.name
+            ));
+        }
+        if lock.kind == LockKind::Spin {
+            notes.push(format!(
+                "the spin lock `{}` is implemented in user space: its owner can be preempted, and \
+                 a waiter that spins for long yields its CPU",
+                lock.name
+            ));
+        }
+    }
+}
 
 impl Task<'_> {
     pub(super) fn lock(&self, lock: usize) {
@@ -167,7 +185,7 @@ impl Task<'_> {
         self.contention_begins(lock, "RT");
         // Terminates: each further iteration is due to a signal.
         while !futex::lock_inheriting(&words.futex) {
-            if !matches!(errno(), libc::EINTR | libc::EAGAIN) {
+            if !matches!(Errno::last_raw(), libc::EINTR | libc::EAGAIN) {
                 self.record_failure(FailedOperation::Lock);
                 break;
             }
@@ -176,24 +194,17 @@ impl Task<'_> {
     }
 
     fn contention_begins(&self, lock: usize, flags: &str) {
-        if self.shared.marker.is_none() {
-            return;
-        }
         let holder = self.shared.locks[lock].holder.load(SeqCst);
-        let mut line = Line::new();
-        line.text("fairground:contention_begin pid=").number(self.slot.tid.load(SeqCst).into());
-        line.text(" holder=").number(holder.into()).text(" flags=").text(flags);
-        line.text(" lock=").text(&self.shared.plan.locks[lock].name);
-        self.write_marker(&line);
+        let pid = self.slot.tid.load(SeqCst);
+        let name = &self.shared.plan.locks[lock].name;
+        self.write_marker(format_args!(
+            "fairground:contention_begin pid={pid} holder={holder} flags={flags} lock={name}"
+        ));
     }
 
     fn contention_ends(&self, lock: usize) {
-        if self.shared.marker.is_none() {
-            return;
-        }
-        let mut line = Line::new();
-        line.text("fairground:contention_end pid=").number(self.slot.tid.load(SeqCst).into());
-        line.text(" lock=").text(&self.shared.plan.locks[lock].name);
-        self.write_marker(&line);
+        let pid = self.slot.tid.load(SeqCst);
+        let name = &self.shared.plan.locks[lock].name;
+        self.write_marker(format_args!("fairground:contention_end pid={pid} lock={name}"));
     }
 }

@@ -9,7 +9,6 @@
 //! message before the woken one does; a parent that waits for children wakes at each of them; the timer slack of the
 //! process lengthens sleeps; a spin lock is in user space, so that its owner can be preempted ([`locks`]).
 
-mod anchor;
 mod calls;
 pub(crate) mod cgroups;
 pub(crate) mod clock;
@@ -19,7 +18,6 @@ mod error;
 mod executor;
 mod fork;
 mod futex;
-mod lock_words;
 mod locks;
 mod plan;
 mod queue;

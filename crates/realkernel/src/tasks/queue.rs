@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::futex;
-use super::shared::Sharable;
 
 /// A queue. Messages have no content, so it only counts them.
 #[derive(Debug)]
@@ -19,9 +18,6 @@ pub(super) struct Queue {
     senders: AtomicU32,
     capacity: AtomicU32,
 }
-
-// SAFETY: atomic integers alone.
-unsafe impl Sharable for Queue {}
 
 impl Queue {
     pub(super) fn set_up(&self, capacity: Option<u64>, initial: u64) {

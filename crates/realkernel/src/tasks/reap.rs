@@ -107,7 +107,7 @@ impl Executor {
             tasks.push(TaskUsage {
                 name: group.task_name(slot.nth.load(SeqCst)),
                 tid,
-                nice: group.nice,
+                nice: group.spec.nice,
                 utime_us,
                 stime_us,
                 nvcsw,
@@ -173,10 +173,7 @@ impl SharedState {
             (FailedOperation::Marker, "a mark could not be written to the recording"),
         ];
         for (kind, text) in TEXTS {
-            let (times, error) = &self.head[0].failures[kind as usize];
-            let (times, error) = (times.load(SeqCst), error.load(SeqCst));
-            if times > 0 {
-                let error = std::io::Error::from_raw_os_error(error);
+            if let Some((times, error)) = self.head[0].failure(kind) {
                 notes.push(format!("{times} times {text}: {error}"));
             }
         }
@@ -184,10 +181,7 @@ impl SharedState {
 
     /// The error of a failed fork, after which the run no longer represents the workload.
     pub(super) fn failed_fork(&self) -> Option<TaskError> {
-        let failed = |kind: FailedOperation| {
-            let (times, error) = &self.head[0].failures[kind as usize];
-            (times.load(SeqCst) > 0).then(|| error.load(SeqCst))
-        };
+        let failed = |kind| self.head[0].failure(kind).map(|(_, error)| error);
         if failed(FailedOperation::Slots).is_some() {
             let max = super::shared::SLOTS_MAX;
             return Some(TaskError::Unfit {
@@ -202,7 +196,7 @@ impl SharedState {
         };
         Some(TaskError::System {
             what: what.to_owned(),
-            error: std::io::Error::from_raw_os_error(error),
+            error,
             help: Some(
                 "use fewer tasks, or raise the limits: ulimit -u, /proc/sys/kernel/pid_max"
                     .to_owned(),

@@ -1,15 +1,30 @@
 //! Shared memory of the runner and all tasks: task states, progress, marks.
 
+use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
+use nix::errno::Errno;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+
+use super::conditions::{BarrierWords, ConditionWords};
 use super::error::TaskError;
+use super::queue::Queue;
 
 /// Maximum number of tasks of a run, including ended ones, whose accounting is kept. Unused slots take no memory.
 pub(super) const SLOTS_MAX: usize = 1 << 18;
 /// Maximum number of marks of a run without a recording.
 pub(super) const MARKS_MAX: usize = 1 << 20;
+
+/// Maps `bytes` bytes of new memory, all zero. Allocates nothing else.
+pub(super) fn map(bytes: usize, flags: MapFlags) -> nix::Result<NonNull<u8>> {
+    let bytes = NonZeroUsize::new(bytes).ok_or(Errno::EINVAL)?;
+    let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: a new anonymous mapping touches no memory that is in use.
+    unsafe { mmap_anonymous(None, bytes, access, flags) }.map(NonNull::cast)
+}
 
 /// Shared data: any bytes are a valid value, zero means unset, and all accesses are atomic.
 ///
@@ -27,22 +42,10 @@ pub(super) struct Shared<T: Sharable> {
 impl<T: Sharable> Shared<T> {
     /// `len` elements of zero bytes. Pages are allocated at the first write.
     pub(super) fn new(len: usize) -> Result<Self, TaskError> {
-        let bytes = (len.max(1)) * size_of::<T>();
-        // SAFETY: a new anonymous mapping touches no memory that is in use.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        match NonNull::new(start.cast::<T>()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Self { start, len }),
-            _ => Err(TaskError::last("map memory for the tasks", None)),
-        }
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_NORESERVE;
+        let start = map(len.max(1) * size_of::<T>(), flags);
+        let start = start.map_err(|_| TaskError::last("map memory for the tasks", None))?;
+        Ok(Self { start: start.cast(), len })
     }
 }
 
@@ -78,6 +81,15 @@ pub(super) struct Head {
     pub(super) marks: AtomicU32,
     /// By [`FailedOperation`]: the number of failures and the last error number.
     pub(super) failures: [(AtomicU32, AtomicI32); TROUBLES],
+}
+
+impl Head {
+    /// How often an operation failed, and its last error; `None`: it never failed.
+    pub(super) fn failure(&self, kind: FailedOperation) -> Option<(u32, io::Error)> {
+        let (times, error) = &self.failures[kind as usize];
+        let (times, error) = (times.load(SeqCst), error.load(SeqCst));
+        (times > 0).then(|| (times, io::Error::from_raw_os_error(error)))
+    }
 }
 
 /// Operations of tasks that may fail.
@@ -140,25 +152,30 @@ pub(super) struct TaskSlot {
     pub(super) usage: [AtomicU64; 4],
 }
 
-// SAFETY: each consists of atomic integers alone.
-unsafe impl Sharable for Head {}
-// SAFETY: as above.
-unsafe impl Sharable for Group {}
-// SAFETY: as above.
-unsafe impl Sharable for TaskSlot {}
-// SAFETY: as above.
-unsafe impl Sharable for MarkSlot {}
-
-/// A timer that tasks share.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(super) struct TimerWord {
-    /// Its last expiry, ns of the monotonic clock; 0 before it starts.
-    pub(super) last_ns: AtomicU64,
+/// Implements [`Sharable`] for types of atomic integers.
+macro_rules! sharable {
+    ($($name:ty)*) => {$(
+        // SAFETY: it consists of atomic integers alone.
+        unsafe impl Sharable for $name {}
+    )*};
 }
 
-// SAFETY: an atomic integer alone.
-unsafe impl Sharable for TimerWord {}
+sharable! { AtomicU64 Head Group TaskSlot MarkSlot LockWords ConditionWords BarrierWords Queue }
+
+/// The words of a lock. Each kind of lock uses some of them.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct LockWords {
+    /// Mutex: 0 free, 1 taken, 2 taken and possibly contended. With priority inheritance: the kernel's value, 0 or
+    /// the owner's thread number and flags. Reader-writer lock: the number of readers, or the writer bit.
+    pub(super) futex: AtomicU32,
+    /// The process that holds the lock, for the recording; 0 if it is free.
+    pub(super) holder: AtomicU32,
+    /// Spin lock: the next ticket. Reader-writer lock: the number of waiting writers.
+    pub(super) next: AtomicU32,
+    /// Spin lock: the ticket that holds the lock. Reader-writer lock: how often it became free.
+    pub(super) serving: AtomicU32,
+}
 
 /// A mark.
 #[derive(Debug)]

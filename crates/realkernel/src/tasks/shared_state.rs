@@ -1,21 +1,24 @@
 //! The state that tasks share or inherit. The runner creates it before the first task.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use fairground_workload::prng::{Prng, STREAM_TASKS};
-use fairground_workload::{Carrier, CpuList, Pipe, Workload};
+use fairground_workload::{Carrier, Pipe, Workload};
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::anchor::anchor;
 use super::cgroups::Cgroups;
 use super::conditions::{BarrierWords, ConditionWords};
 use super::cpu_list::parse_cpu_list;
 use super::error::TaskError;
-use super::lock_words::{self, LockWords};
-use super::plan::{CpuSet, Plan, Step};
+use super::fork::anchor;
+use super::locks;
+use super::plan::{CpuSet, GroupPlan, Plan};
 use super::queue::Queue;
-use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, TaskSlot, TimerWord};
+use super::shared::{Group, Head, LockWords, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, TaskSlot};
 use super::spin::Speed;
 
 /// The state that tasks share or inherit.
@@ -33,8 +36,9 @@ pub(super) struct SharedState {
     pub(super) locks: Shared<LockWords>,
     pub(super) conditions: Shared<ConditionWords>,
     pub(super) barriers: Shared<BarrierWords>,
-    /// By index of the workload's timer; only shared timers use them.
-    pub(super) timers: Shared<TimerWord>,
+    /// By index of the workload's timer: the last expiry, ns of the monotonic clock; 0 before it starts, and for
+    /// timers that are not shared.
+    pub(super) timers: Shared<AtomicU64>,
     /// Read end and write end.
     pub(super) pipes: Vec<(OwnedFd, OwnedFd)>,
     pub(super) cgroups: Option<Cgroups>,
@@ -67,7 +71,7 @@ impl SharedState {
         let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         let online = parse_cpu_list(&online);
         let cpus: Vec<u32> = online.iter().flat_map(|(first, last)| *first..=*last).collect();
-        let speed = Speed::measure(if computes(&plan) { &cpus } else { &[] });
+        let speed = Speed::measure(if plan.computes { &cpus } else { &[] });
         if speed.spread_percent > SPREAD_PERCENT_MAX {
             notes.push(format!(
                 "other work disturbed the measurement of the CPU's speed (the median exceeds the \
@@ -79,12 +83,11 @@ impl SharedState {
         for (queue, spec) in queues.iter().zip(&workload.queues) {
             queue.set_up(spec.capacity, spec.initial);
         }
-        let locks = Shared::new(workload.locks.len())?;
         let barriers = Shared::<BarrierWords>::new(workload.barriers.len())?;
         for (barrier, spec) in barriers.iter().zip(&workload.barriers) {
             barrier.set_up(spec.count);
         }
-        lock_words::notes(workload, notes);
+        locks::notes(workload, notes);
         let pipes = pipes(workload, notes)?;
         let cgroups = Cgroups::new(workload)?;
         let mut keep: Vec<RawFd> = pipes
@@ -99,13 +102,13 @@ impl SharedState {
             groups: Shared::new(plan.groups.len())?,
             slots: Shared::new(SLOTS_MAX)?,
             marks: Shared::new(if marker.is_none() { MARKS_MAX } else { 0 })?,
-            registers: (0..plan.registers).map(|_| AtomicU64::new(0)).collect(),
+            registers: (0..plan.registers()).map(|_| AtomicU64::new(0)).collect(),
             prng: Prng::new(seed).fork(STREAM_TASKS),
             anchor: anchor()?,
             plan,
             speed,
             queues,
-            locks,
+            locks: Shared::new(workload.locks.len())?,
             conditions: Shared::new(workload.conditions.len())?,
             barriers,
             timers: Shared::new(workload.timers.len())?,
@@ -133,18 +136,6 @@ impl SharedState {
     }
 }
 
-/// Whether a task computes for a length of time that is worth watching.
-fn computes(plan: &Plan) -> bool {
-    fn any(steps: &[Step]) -> bool {
-        steps.iter().any(|step| match step {
-            Step::Run(_) | Step::Busy(_) => true,
-            Step::Loop(_, body) => any(body),
-            _ => false,
-        })
-    }
-    plan.groups.iter().any(|group| any(&group.program) || any(&group.handler))
-}
-
 /// Minimum spread of the speed measurements for a note, %.
 const SPREAD_PERCENT_MAX: u64 = 25;
 
@@ -158,69 +149,49 @@ fn pipes(
     notes: &mut Vec<String>,
 ) -> Result<Vec<(OwnedFd, OwnedFd)>, TaskError> {
     let needed = 2 * workload.pipes.len() as u64 + OTHER_DESCRIPTORS;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel fills the limit in, then reads it.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        if limit.rlim_cur < needed {
-            limit.rlim_cur = needed;
-            limit.rlim_max = limit.rlim_max.max(needed);
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
-        }
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < needed
+    {
+        // If the kernel refuses, a pipe cannot be made.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, needed, hard.max(needed));
     }
     let mut pipes = Vec::with_capacity(workload.pipes.len());
     for pipe in &workload.pipes {
-        if pipe.carrier == Carrier::Socket {
-            pipes.push(socket(pipe, workload.pipes.len(), notes)?);
-            continue;
-        }
-        let mut ends = [0; 2];
-        // SAFETY: the kernel fills in two descriptors, which have no other owner.
-        let (read, write) = unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                let what =
-                    format!("make the pipe `{}`, one of {}", pipe.name, workload.pipes.len());
-                return Err(TaskError::last(
-                    what,
-                    Some("raise the limit of open files: ulimit -n"),
-                ));
-            }
-            (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+        let (kind, made) = match pipe.carrier {
+            Carrier::Pipe => ("pipe", io::pipe().map(|(read, write)| (read.into(), write.into()))),
+            Carrier::Socket => ("socket", UnixStream::pair().map(|(a, b)| (a.into(), b.into()))),
         };
-        let bytes = libc::c_int::try_from(pipe.capacity).unwrap_or(libc::c_int::MAX);
-        // SAFETY: both calls only look at or change the pipe itself.
-        let now = unsafe {
-            libc::fcntl(write.as_raw_fd(), libc::F_SETPIPE_SZ, bytes);
-            libc::fcntl(write.as_raw_fd(), libc::F_GETPIPE_SZ)
-        };
-        let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES);
-        if u64::try_from(now).map(pages) != Ok(pages(pipe.capacity)) {
-            notes.push(format!(
-                "the pipe `{}` holds {now} bytes, not {}: the kernel rounds to pages",
-                pipe.name, pipe.capacity
-            ));
-        }
+        let (read, write): (OwnedFd, OwnedFd) = made.map_err(|error| TaskError::System {
+            what: format!("make the {kind} `{}`, one of {}", pipe.name, workload.pipes.len()),
+            error,
+            help: Some("raise the limit of open files: ulimit -n".to_owned()),
+        })?;
+        notes.extend(match pipe.carrier {
+            Carrier::Pipe => set_pipe_capacity(pipe, &write),
+            Carrier::Socket => set_socket_buffer(pipe, &write),
+        });
         pipes.push((read, write));
     }
     Ok(pipes)
 }
 
-/// One direction of a socket pair: read end and write end.
-fn socket(
-    pipe: &Pipe,
-    of: usize,
-    notes: &mut Vec<String>,
-) -> Result<(OwnedFd, OwnedFd), TaskError> {
-    let mut ends = [0; 2];
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: the kernel fills in two descriptors, which have no other owner.
-    let (read, write) = unsafe {
-        if libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) != 0 {
-            let what = format!("make the socket `{}`, one of {of}", pipe.name);
-            return Err(TaskError::last(what, Some("raise the limit of open files: ulimit -n")));
-        }
-        (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
-    };
+/// Sets the capacity of a pipe; returns a note if the kernel chooses another one.
+fn set_pipe_capacity(pipe: &Pipe, write: &OwnedFd) -> Option<String> {
+    let bytes = libc::c_int::try_from(pipe.capacity).unwrap_or(libc::c_int::MAX);
+    // If the kernel refuses, the note tells the capacity.
+    let _ = fcntl(write, FcntlArg::F_SETPIPE_SZ(bytes));
+    let now = fcntl(write, FcntlArg::F_GETPIPE_SZ).unwrap_or(-1);
+    let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES);
+    (u64::try_from(now).map(pages) != Ok(pages(pipe.capacity))).then(|| {
+        format!(
+            "the pipe `{}` holds {now} bytes, not {}: the kernel rounds to pages",
+            pipe.name, pipe.capacity
+        )
+    })
+}
+
+/// Sets the buffer of a socket; returns a note if the kernel chooses another size.
+fn set_socket_buffer(pipe: &Pipe, write: &OwnedFd) -> Option<String> {
     // The kernel doubles the requested size.
     let requested = libc::c_int::try_from(pipe.capacity / 2).unwrap_or(libc::c_int::MAX);
     let mut now: libc::c_int = 0;
@@ -231,26 +202,24 @@ fn socket(
         libc::setsockopt(end, level, libc::SO_SNDBUF, (&raw const requested).cast(), length);
         libc::getsockopt(end, level, libc::SO_SNDBUF, (&raw mut now).cast(), &raw mut length);
     }
-    if u64::try_from(now) != Ok(pipe.capacity / 2 * 2) {
-        notes.push(format!(
+    (u64::try_from(now) != Ok(pipe.capacity / 2 * 2)).then(|| {
+        format!(
             "the buffer of the socket `{}` has {now} bytes, not {} (net.core.wmem_max)",
             pipe.name, pipe.capacity
-        ));
-    }
-    Ok((read, write))
+        )
+    })
 }
 
 /// Checks that this machine has the CPUs to which groups are pinned.
 fn check_cpus(plan: &Plan) -> Result<(), TaskError> {
     let Ok(text) = std::fs::read_to_string("/sys/devices/system/cpu/online") else { return Ok(()) };
-    let list = parse_cpu_list(&text);
-    let online = CpuSet::new(&CpuList(list));
-    for group in &plan.groups {
-        if group.cpus.as_ref().is_some_and(|cpus| !cpus.meets(&online)) {
+    let online = CpuSet::new(&parse_cpu_list(&text));
+    for GroupPlan { spec, .. } in &plan.groups {
+        if spec.cpus.as_ref().is_some_and(|cpus| !CpuSet::new(&cpus.0).meets(&online)) {
             return Err(TaskError::Unfit {
                 problem: format!(
                     "the tasks of `{}` are pinned to CPUs that this machine does not have: it has {}",
-                    group.name,
+                    spec.name,
                     text.trim()
                 ),
                 help: "pin them to other CPUs, or use a machine with more CPUs".to_owned(),
@@ -265,7 +234,7 @@ const MEMORY_SPARED: u64 = 64 << 20;
 
 fn check_memory(plan: &Plan) -> Result<(), TaskError> {
     let wanted: u64 =
-        plan.groups.iter().map(|group| u64::from(group.count) * group.memory_bytes).sum();
+        plan.groups.iter().map(|group| u64::from(group.spec.count) * group.memory_bytes).sum();
     let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return Ok(()) };
     let kib = text.lines().find_map(|line| {
         line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()

@@ -5,7 +5,10 @@
 //! and above all a virtual machine whose clock counts the instructions of all its CPUs. There, a computation checks
 //! the task's CPU clock a few times and ends accordingly.
 
+use nix::sys::resource::UsageWho;
+
 use super::clock::{now_ns, own_cpu_ns, sleep_until};
+use super::plan::CpuSet;
 use super::usage::own_usage;
 use crate::guest::slices;
 
@@ -88,7 +91,7 @@ impl Cpu for Own {
 /// The context switches of this thread. Not of the process: summing up a process (`thread_group_cputime`) updates the
 /// accounting of each of its threads, as a query of the CPU time does.
 fn own_switches() -> u64 {
-    let [_, _, voluntary, involuntary] = own_usage(libc::RUSAGE_THREAD);
+    let [_, _, voluntary, involuntary] = own_usage(UsageWho::RUSAGE_THREAD);
     voluntary + involuntary
 }
 
@@ -223,11 +226,7 @@ fn helper(cpu: u32) -> Option<libc::pid_t> {
         let pid = libc::fork();
         if pid == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
-            let mut set = std::mem::zeroed::<libc::cpu_set_t>();
-            if cpu < libc::CPU_SETSIZE as u32 {
-                libc::CPU_SET(cpu as usize, &mut set);
-                libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-            }
+            CpuSet::new(&[(cpu, cpu)]).apply();
             while libc::getppid() == parent {
                 spin(BUSY_ITERATIONS);
             }

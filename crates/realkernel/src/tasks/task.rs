@@ -4,13 +4,13 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
-use fairground_workload::Duration;
 use fairground_workload::prng::Prng;
+use fairground_workload::{Duration, Op, Program};
+use nix::errno::Errno;
 
-use super::plan::{GroupPlan, Step};
+use super::plan::GroupPlan;
 use super::shared::{ENDED, FailedOperation, TaskSlot};
 use super::shared_state::SharedState;
-use super::usage::errno;
 
 /// The context in which an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl<'w> Task<'w> {
     /// Makes it the task of this process and executes its program to the end.
     pub(super) fn run(&self) -> ! {
         self.become_current();
-        self.steps(&self.group.program, Level::Program);
+        self.steps(&self.group.spec.program, Level::Program);
         self.end()
     }
 
@@ -78,19 +78,19 @@ impl<'w> Task<'w> {
         CURRENT.store(std::ptr::from_ref(self).cast::<Task<'static>>().cast_mut(), SeqCst);
     }
 
-    fn steps(&self, steps: &[Step], level: Level) {
-        for step in steps {
-            match step {
-                Step::Loop(None, body) => loop {
+    fn steps(&self, program: &Program, level: Level) {
+        for op in program {
+            match op {
+                Op::Loop(None, body) => loop {
                     self.steps(body, level);
                 },
-                Step::Loop(Some(times), body) => {
+                Op::Loop(Some(times), body) => {
                     for _ in 0..*times {
                         self.steps(body, level);
                     }
                 }
-                step => {
-                    self.execute(step, level);
+                op => {
+                    self.execute(op, level);
                     self.slot.ops.fetch_add(1, Relaxed);
                 }
             }
@@ -109,7 +109,7 @@ impl<'w> Task<'w> {
 
     pub(super) fn record_failure(&self, kind: FailedOperation) {
         let (times, last) = &self.shared.head[0].failures[kind as usize];
-        last.store(errno(), SeqCst);
+        last.store(Errno::last_raw(), SeqCst);
         times.fetch_add(1, SeqCst);
     }
 
@@ -127,12 +127,11 @@ pub(super) extern "C" fn on_signal(_: libc::c_int) {
     if task.is_null() {
         return;
     }
-    let kept = errno();
+    let kept = Errno::last_raw();
     // SAFETY: set by `become_current` to a task that lives until its process ends, and used through shared references
     // only.
     let task = unsafe { &*task };
     task.signals.fetch_add(1, SeqCst);
-    task.steps(&task.group.handler, Level::Handler);
-    // SAFETY: the address of the thread's own error number.
-    unsafe { *libc::__errno_location() = kept };
+    task.steps(&task.group.spec.on_signal, Level::Handler);
+    Errno::set_raw(kept);
 }

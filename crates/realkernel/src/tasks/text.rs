@@ -1,5 +1,8 @@
 //! Lines of text, formatted without allocation.
 
+use std::fmt;
+use std::io::Write;
+
 /// A short line; text beyond its capacity is dropped.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -11,39 +14,13 @@ pub(super) struct Line {
 const LINE_BYTES_MAX: usize = 320;
 
 impl Line {
-    pub(super) fn new() -> Self {
-        Self { bytes: [0; LINE_BYTES_MAX], len: 0 }
-    }
-
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        for byte in text.bytes() {
-            if let Some(place) = self.bytes.get_mut(self.len) {
-                *place = byte;
-                self.len += 1;
-            }
-        }
-        self
-    }
-
-    pub(super) fn number(&mut self, number: u64) -> &mut Self {
-        let mut digits = [0u8; 20];
-        let (mut rest, mut at) = (number, digits.len());
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.text(std::str::from_utf8(&digits[at..]).unwrap_or(""))
-    }
-
-    pub(super) fn signed(&mut self, number: i64) -> &mut Self {
-        if number < 0 {
-            self.text("-");
-        }
-        self.number(number.unsigned_abs())
+    pub(super) fn of(text: fmt::Arguments<'_>) -> Self {
+        let mut bytes = [0; LINE_BYTES_MAX];
+        let mut rest = bytes.as_mut_slice();
+        // Fails when it is full, after it has written what fits.
+        let _ = rest.write_fmt(text);
+        let len = LINE_BYTES_MAX - rest.len();
+        Self { bytes, len }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -57,10 +34,10 @@ mod tests {
 
     #[test]
     fn numbers_and_texts() {
-        let mut line = Line::new();
-        line.text("a=").number(0).text(" b=").signed(-20).text(" ").number(u64::MAX);
+        let line = Line::of(format_args!("a={} b={} {}", 0, -20, u64::MAX));
         assert_eq!(line.bytes(), b"a=0 b=-20 18446744073709551615");
-        line.text(&"x".repeat(1_000));
+        let line = Line::of(format_args!("{}{}", "x".repeat(200), "y".repeat(1_000)));
         assert_eq!(line.bytes().len(), LINE_BYTES_MAX);
+        assert!(line.bytes().ends_with(b"yyy"));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nix::sys::resource::{UsageWho, getrusage};
+
 /// The accounting of a process that has been waited for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
@@ -20,26 +22,13 @@ pub(super) fn schedstat(pid: u32) -> Option<(u64, u64)> {
     }
 }
 
-/// User and system time in µs, voluntary and involuntary switches of this process (`RUSAGE_SELF`) or thread
-/// (`RUSAGE_THREAD`).
-pub(super) fn own_usage(who: libc::c_int) -> [u64; 4] {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills in what it is given, and zeroes are a usage.
-    let usage = unsafe {
-        libc::getrusage(who, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    figures(&usage)
+/// User and system time in µs, voluntary and involuntary switches of this process or thread.
+pub(super) fn own_usage(who: UsageWho) -> [u64; 4] {
+    getrusage(who).map_or([0; 4], |usage| figures(usage.as_ref()))
 }
 
 /// User and system time in µs, voluntary and involuntary switches of a usage.
 pub(super) fn figures(usage: &libc::rusage) -> [u64; 4] {
     let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
     [us(usage.ru_utime), us(usage.ru_stime), usage.ru_nvcsw as u64, usage.ru_nivcsw as u64]
-}
-
-/// The error number of this thread's last failed system call.
-pub(super) fn errno() -> i32 {
-    // SAFETY: the address of the thread's own error number.
-    unsafe { *libc::__errno_location() }
 }

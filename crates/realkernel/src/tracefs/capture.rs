@@ -1,8 +1,9 @@
 //! Reads each CPU's ring buffer as whole pages from `per_cpu/cpuN/trace_pipe_raw`.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -75,9 +76,10 @@ impl Capture {
             let source = io::Error::other("it does not say how large a page is");
             RecordError::of(&instance.root().join("events/header_page"), "understand", source)
         })?;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
         let open = |cpu| {
-            let pipe =
-                instance.open_without_waiting(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))?;
+            let pipe = instance.open(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"), &options)?;
             Ok(Buffer { cpu, pipe, taken: None })
         };
         let buffers = instance.cpus()?.into_iter().map(open).collect::<Result<_, RecordError>>()?;

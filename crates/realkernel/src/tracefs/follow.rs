@@ -1,11 +1,10 @@
 //! Recordings that are read while they are made.
 
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor};
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-use super::capture::Capture;
 use super::trace_dat::{self, Description};
 use super::{RecordError, Recorder};
 use crate::job::RecordingJob;
@@ -68,22 +67,10 @@ impl Following {
         let complete_ns = self.now_ns()?.saturating_sub(LATENESS.as_nanos() as u64);
         let mut out = Cursor::new(Vec::new());
         let folder = self.recorder.folder();
-        let mut pages = Pages(&mut self.recorder.capture);
-        trace_dat::write(&mut out, &self.described, &mut pages)
+        // The kernel's counts are those of the whole recording.
+        let no_stats = |_| Ok(String::new());
+        trace_dat::write(&mut out, &self.described, &mut self.recorder.capture, no_stats)
             .map_err(|e| RecordError::of(&folder, "read", e))?;
         Ok(Part { bytes: out.into_inner(), complete_ns })
-    }
-}
-
-/// The pages, without the kernel's counts, which are those of the whole recording.
-struct Pages<'a>(&'a mut Capture);
-
-impl trace_dat::Source for Pages<'_> {
-    fn pages(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64> {
-        self.0.move_cpu(cpu, out)
-    }
-
-    fn stats(&mut self, _: u32) -> io::Result<String> {
-        Ok(String::new())
     }
 }

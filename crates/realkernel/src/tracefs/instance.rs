@@ -2,13 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::thread;
 use std::time::Duration;
 
 use super::RecordError;
+use crate::child::start_time;
 
 /// Prefix of the instances' names; process number and start time follow.
 const NAME: &str = "fairground";
@@ -68,17 +68,9 @@ impl Instance {
         fs::write(&path, text).map_err(|e| RecordError::of(&path, "write", e))
     }
 
-    /// Opens a file for writing, closed on exec.
-    pub(super) fn open_to_write(&self, file: &str) -> Result<File, RecordError> {
+    /// Opens a file, closed on exec.
+    pub(super) fn open(&self, file: &str, options: &OpenOptions) -> Result<File, RecordError> {
         let path = self.path(file);
-        OpenOptions::new().write(true).open(&path).map_err(|e| RecordError::of(&path, "open", e))
-    }
-
-    /// Opens a file for non-blocking reads.
-    pub(super) fn open_without_waiting(&self, file: &str) -> Result<File, RecordError> {
-        let path = self.path(file);
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(libc::O_NONBLOCK);
         options.open(&path).map_err(|e| RecordError::of(&path, "open", e))
     }
 
@@ -151,15 +143,6 @@ fn owner(name: &str) -> Option<(u32, u64)> {
     Some((pid.parse().ok()?, start.parse().ok()?)).filter(|_| parts.next().is_none())
 }
 
-/// Start time of a process, in clock ticks since boot: field 22 of `/proc/PID/stat`.
-fn start_time(pid: u32) -> Option<u64> {
-    const FIELDS_AFTER_NAME: usize = 19;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain any character.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(FIELDS_AFTER_NAME)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,12 +154,5 @@ mod tests {
         {
             assert_eq!(owner(other), None, "{other}");
         }
-    }
-
-    #[test]
-    fn a_living_process_has_a_start_time() {
-        let own = start_time(process::id()).expect("we are alive");
-        assert!(start_time(1).is_none_or(|init| init <= own));
-        assert_eq!(start_time(u32::MAX), None);
     }
 }

@@ -1,8 +1,8 @@
 //! The recorder: a recording from start to stop.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ impl Recorder {
         instance.write("buffer_size_kb", &job.kib_per_cpu.to_string())?;
         let events = events::enable(&instance, job)?;
         let capture = Capture::open(&instance, &read(&instance, "events/header_page")?)?;
-        let marker = instance.open_to_write("trace_marker").ok();
+        let marker = instance.open("trace_marker", OpenOptions::new().write(true)).ok();
         Ok(Self { capture, marker, events, stacks: job.stacks, instance })
     }
 
@@ -110,10 +110,9 @@ impl Recorder {
             .tempfile_in(folder)
             .map_err(failed)?;
         let mut out = BufWriter::new(file.as_file());
-        let recorded = Recorded::default();
-        let mut source = Buffers { capture: &mut self.capture, instance: &self.instance, recorded };
-        trace_dat::write(&mut out, &described, &mut source).map_err(failed)?;
-        let recorded = source.recorded;
+        let mut recorded = Recorded::default();
+        let stats = |cpu| recorded.count(&self.instance, cpu);
+        trace_dat::write(&mut out, &described, &mut self.capture, stats).map_err(failed)?;
         drop(out);
         readable_by_all(file.as_file()).map_err(failed)?;
         file.persist(into).map_err(|e| failed(e.error))?;
@@ -143,27 +142,17 @@ impl Recorder {
     }
 }
 
-/// The buffers of an instance while they are written to a file, and the counts.
-struct Buffers<'a> {
-    capture: &'a mut Capture,
-    instance: &'a Instance,
-    recorded: Recorded,
-}
-
-impl trace_dat::Source for Buffers<'_> {
-    fn pages(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64> {
-        self.capture.move_cpu(cpu, out)
-    }
-
-    fn stats(&mut self, cpu: u32) -> io::Result<String> {
+impl Recorded {
+    /// Adds the counts of a CPU; returns its `stats` for the file.
+    fn count(&mut self, instance: &Instance, cpu: u32) -> io::Result<String> {
         let file = format!("per_cpu/cpu{cpu}/stats");
-        if !self.instance.has(&file) {
+        if !instance.has(&file) {
             return Ok(String::new());
         }
-        let text = self.instance.read(&file).map_err(io::Error::other)?;
+        let text = instance.read(&file).map_err(io::Error::other)?;
         let counts = Stats::parse(&text);
-        self.recorded.events = self.recorded.events.saturating_add(counts.kept());
-        self.recorded.lost = self.recorded.lost.saturating_add(counts.lost());
+        self.events = self.events.saturating_add(counts.kept());
+        self.lost = self.lost.saturating_add(counts.lost());
         Ok(format!("CPU: {cpu}\n{text}"))
     }
 }

@@ -9,13 +9,14 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use super::{RecordError, Recorder};
 use crate::child::pid_fd;
 use crate::job::RecordingJob;
+use crate::signals::EndSignals;
 
 /// Time from the request to end until a command is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -135,24 +136,21 @@ fn ask_to_end(
 /// may be delivered to any thread, and is lost if that thread does not block it.
 struct Signals {
     fd: SignalFd,
-    before: SigSet,
+    held: EndSignals,
     /// Becomes readable when the command has ended (`pidfd_open`).
     command: Option<OwnedFd>,
 }
 
 impl Signals {
     fn hold() -> io::Result<Self> {
-        let mut set = SigSet::empty();
-        set.extend([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
-        let before = SigSet::thread_get_mask()?;
-        set.thread_block()?;
-        let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { fd, before, command: None })
+        let held = EndSignals::hold()?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Self { fd: SignalFd::with_flags(&held.set, flags)?, held, command: None })
     }
 
     /// Starts a command with unblocked signals.
     fn spawn(&mut self, command: &mut Command) -> io::Result<Child> {
-        let before = self.before;
+        let before = self.held.before;
         // SAFETY: between fork and exec only the signal mask is set, which is allowed there; nothing is allocated.
         unsafe { command.pre_exec(move || before.thread_set_mask().map_err(io::Error::from)) };
         let mut child = command.spawn()?;
@@ -180,11 +178,5 @@ impl Signals {
         }
         let signal = self.fd.read_signal()?;
         Ok(signal.and_then(|signal| Signal::try_from(signal.ssi_signo as i32).ok()))
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        let _ = self.before.thread_set_mask();
     }
 }

@@ -3,6 +3,8 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
+use super::capture::Capture;
+
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const VERSION: &[u8] = b"6\0";
 /// Alignment of data sections.
@@ -43,19 +45,12 @@ pub(super) struct Description {
     pub(super) page_bytes: usize,
 }
 
-/// The source of the pages and statistics.
-pub(super) trait Source {
-    /// Writes the pages of a CPU; returns the number of bytes.
-    fn pages(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64>;
-    /// A CPU's `stats`, once its pages are written.
-    fn stats(&mut self, cpu: u32) -> io::Result<String>;
-}
-
-/// Writes a complete file.
+/// Writes a complete file with the captured pages. `stats` returns a CPU's `stats`, once all pages are written.
 pub(super) fn write<W: Write + Seek>(
     out: &mut W,
     described: &Description,
-    source: &mut impl Source,
+    capture: &mut Capture,
+    mut stats: impl FnMut(u32) -> io::Result<String>,
 ) -> io::Result<()> {
     head(out, described)?;
     let stats_at = options(out, described)?;
@@ -65,12 +60,12 @@ pub(super) fn write<W: Write + Seek>(
     write_table(out, &table)?;
     for (cpu, entry) in table.iter_mut().enumerate() {
         let at = align(out)?;
-        *entry = (at, source.pages(cpu as u32, out)?);
+        *entry = (at, capture.move_cpu(cpu as u32, out)?);
     }
     out.seek(SeekFrom::Start(table_at))?;
     write_table(out, &table)?;
     for (cpu, at) in stats_at.iter().enumerate() {
-        let mut text = source.stats(cpu as u32)?.into_bytes();
+        let mut text = stats(cpu as u32)?.into_bytes();
         // trace-cmd concatenates these strings, so they are padded with blanks and not terminated.
         text.resize(STATS_BYTES - 1, b' ');
         text.push(b'\n');

@@ -73,7 +73,7 @@ impl Drop for Conductor {
 fn put_filter(to: &PipeWriter) -> io::Result<()> {
     let filter = filter();
     let program = sock_fprog {
-        len: filter.len().try_into().expect("a short program"),
+        len: filter.len().try_into().expect("a filter of less than 65,536 instructions"),
         filter: filter.as_ptr().cast_mut(),
     };
     // SAFETY: the program lives until the call has returned, and the kernel only reads it.

@@ -24,28 +24,17 @@ impl Archive {
         if path.is_empty() || self.folders.iter().any(|f| f == path) {
             return;
         }
-        if let Some((above, _)) = path.rsplit_once('/') {
-            self.folder(above);
-        }
         self.folders.push(path.to_owned());
         self.entry(path, FOLDER, (0, 0), &[]);
     }
 
-    /// Adds a file and its parent folders.
+    /// Adds a file of less than 4 GiB and its parent folders.
     pub(crate) fn file(&mut self, path: &str, executable: bool, content: &[u8]) {
-        let path = path.trim_matches('/');
-        if let Some((above, _)) = path.rsplit_once('/') {
-            self.folder(above);
-        }
         self.entry(path, if executable { PROGRAM } else { FILE }, (0, 0), content);
     }
 
     /// Adds a character device and its parent folders.
     pub(crate) fn device(&mut self, path: &str, major: u32, minor: u32) {
-        let path = path.trim_matches('/');
-        if let Some((above, _)) = path.rsplit_once('/') {
-            self.folder(above);
-        }
         self.entry(path, CHARACTER_DEVICE, (major, minor), &[]);
     }
 
@@ -55,26 +44,18 @@ impl Archive {
         self.bytes
     }
 
-    fn entry(&mut self, name: &str, mode: u32, device: (u32, u32), content: &[u8]) {
+    fn entry(&mut self, path: &str, mode: u32, device: (u32, u32), content: &[u8]) {
+        let name = path.trim_matches('/');
+        if let Some((above, _)) = name.rsplit_once('/') {
+            self.folder(above);
+        }
         self.entries += 1;
-        let size = u32::try_from(content.len()).expect("a file of an initramfs is below 4 GiB");
-        let name_size = u32::try_from(name.len() + 1).expect("a path is short");
+        let size = u32::try_from(content.len()).expect("the caller refuses files of 4 GiB");
+        let name_size = u32::try_from(name.len() + 1).expect("a path has less than 4 GiB");
         let (links, root, time, checksum) = (1, 0, 0, 0);
-        let fields = [
-            self.entries,
-            mode,
-            root,
-            root,
-            links,
-            time,
-            size,
-            0,
-            0,
-            device.0,
-            device.1,
-            name_size,
-            checksum,
-        ];
+        let (major, minor) = device;
+        let file = [self.entries, mode, root, root, links, time, size];
+        let fields = file.into_iter().chain([0, 0, major, minor, name_size, checksum]);
         self.bytes.extend_from_slice(b"070701");
         for field in fields {
             self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());

@@ -1,36 +1,28 @@
 //! ELF parsing for the initramfs: a program's interpreter, and the end of the part that the kernel maps.
 
-const EHDR_SIZE: usize = 64;
-const PHDR_SIZE: usize = 56;
-const PT_LOAD: u32 = 1;
-const PT_INTERP: u32 = 3;
-const X86_64: u16 = 62;
-/// Maximum number of program headers.
-const MAX_PROGRAM_HEADERS: u16 = 256;
+use object::LittleEndian as LE;
+use object::elf::{EM_X86_64, FileHeader64, PT_LOAD, ProgramHeader64};
+use object::read::elf::{FileHeader, ProgramHeader};
 
-/// A program header: its type and its range in the file.
-struct Segment {
-    kind: u32,
-    start: u64,
-    end: u64,
-}
+/// Bytes of an ELF header.
+const HEADER_BYTES: usize = size_of::<FileHeader64<LE>>();
 
 /// The path of the program's interpreter; `None` for a static program.
 pub(super) fn interpreter(file: &[u8]) -> Result<Option<String>, &'static str> {
     let segments = segments(file).ok_or("not an x86-64 ELF program")?;
-    let Some(found) = segments.iter().find(|s| s.kind == PT_INTERP) else { return Ok(None) };
-    let path = range(file, found).ok_or("its interpreter's name is outside of the file")?;
-    let path = std::str::from_utf8(path.strip_suffix(b"\0").unwrap_or(path));
-    path.map(|p| Some(p.to_owned())).map_err(|_| "its interpreter's name is not UTF-8")
+    let path = segments.iter().find_map(|segment| segment.interpreter(LE, file).transpose());
+    let path = path.transpose().map_err(|_| "its interpreter's name is outside of the file")?;
+    path.map(|path| String::from_utf8(path.to_vec()))
+        .transpose()
+        .map_err(|_| "its interpreter's name is not UTF-8")
 }
 
 /// The file up to its last mapped byte, without section headers; unchanged if it is not an ELF file.
 pub(super) fn loadable_part(mut file: Vec<u8>) -> Vec<u8> {
-    let end = segments(&file)
-        .and_then(|s| s.iter().filter(|s| s.kind == PT_LOAD).map(|s| s.end).max())
-        .and_then(|end| usize::try_from(end).ok())
-        .filter(|end| (EHDR_SIZE..=file.len()).contains(end));
-    if let Some(end) = end {
+    let loaded = segments(&file).into_iter().flatten().filter(|s| s.p_type(LE) == PT_LOAD);
+    let ends = loaded.map(|s| s.p_offset(LE).checked_add(s.p_filesz(LE)));
+    let end = ends.max().flatten().and_then(|end| usize::try_from(end).ok());
+    if let Some(end) = end.filter(|end| (HEADER_BYTES..=file.len()).contains(end)) {
         file.truncate(end);
         file[40..48].fill(0); // e_shoff
         file[60..64].fill(0); // e_shnum, e_shstrndx
@@ -38,41 +30,10 @@ pub(super) fn loadable_part(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-fn segments(file: &[u8]) -> Option<Vec<Segment>> {
-    let is_elf64_little = file.len() >= EHDR_SIZE && file.starts_with(b"\x7fELF\x02\x01");
-    if !is_elf64_little || u16_at(file, 18)? != X86_64 {
-        return None;
-    }
-    let table = usize::try_from(u64_at(file, 32)?).ok()?;
-    let count = u16_at(file, 56)?.min(MAX_PROGRAM_HEADERS);
-    (0..usize::from(count))
-        .map(|i| {
-            let at = table.checked_add(i * PHDR_SIZE)?;
-            let start = u64_at(file, at.checked_add(8)?)?;
-            let end = start.checked_add(u64_at(file, at.checked_add(32)?)?)?;
-            Some(Segment { kind: u32_at(file, at)?, start, end })
-        })
-        .collect()
-}
-
-fn range<'a>(file: &'a [u8], segment: &Segment) -> Option<&'a [u8]> {
-    file.get(usize::try_from(segment.start).ok()?..usize::try_from(segment.end).ok()?)
-}
-
-fn bytes_at<const N: usize>(file: &[u8], at: usize) -> Option<[u8; N]> {
-    file.get(at..at.checked_add(N)?)?.try_into().ok()
-}
-
-fn u16_at(file: &[u8], at: usize) -> Option<u16> {
-    bytes_at(file, at).map(u16::from_le_bytes)
-}
-
-fn u32_at(file: &[u8], at: usize) -> Option<u32> {
-    bytes_at(file, at).map(u32::from_le_bytes)
-}
-
-fn u64_at(file: &[u8], at: usize) -> Option<u64> {
-    bytes_at(file, at).map(u64::from_le_bytes)
+fn segments(file: &[u8]) -> Option<&[ProgramHeader64<LE>]> {
+    let header = FileHeader64::<LE>::parse(file).ok()?;
+    let is_program = header.endian().is_ok() && header.e_machine(LE) == EM_X86_64;
+    header.program_headers(LE, file).ok().filter(|_| is_program)
 }
 
 #[cfg(test)]

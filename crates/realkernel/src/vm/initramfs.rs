@@ -45,6 +45,9 @@ pub(crate) fn build(program: &Path, files: &[GuestFile]) -> Result<Vec<u8>, VmEr
     }
     archive.file(INIT, true, &elf::loadable_part(content));
     for file in files {
+        if u32::try_from(file.content.len()).is_err() {
+            return Err(VmError::Config(format!("{}: a file of 4 GiB or more", file.path)));
+        }
         archive.file(&file.path, file.executable, &file.content);
     }
     Ok(archive.finish())

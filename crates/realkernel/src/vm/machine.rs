@@ -1,14 +1,11 @@
 //! QEMU as a child process.
 
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
 
 use super::conductor::Conductor;
 use super::console::Console;
 use super::error::VmError;
+use crate::child::die_with_parent;
 
 /// A running QEMU process. It is killed when this value is dropped, and when the program dies.
 #[derive(Debug)]
@@ -61,19 +58,4 @@ impl Drop for Machine {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// Makes the kernel kill the child when the thread that starts it ends.
-fn die_with_parent(command: &mut Command) {
-    let parent = std::process::id();
-    let tie = move || {
-        set_pdeathsig(Signal::SIGKILL)?;
-        // The parent may have died before the call above.
-        if nix::unistd::getppid().as_raw().cast_unsigned() != parent {
-            return Err(std::io::ErrorKind::NotConnected.into());
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
-    unsafe { command.pre_exec(tie) };
 }

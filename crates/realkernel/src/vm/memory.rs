@@ -33,7 +33,7 @@ impl SharedMemory {
             // The size of a PCI device's memory is a power of two.
             let size = (output_at + room).next_power_of_two();
             let page = HostPage { input_len, output_at, output_room: size - output_at };
-            let file = File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?);
+            let file = nameless_file()?;
             file.set_len(size)?;
             let entries = files
                 .iter()
@@ -59,7 +59,7 @@ impl SharedMemory {
 
     /// The path with which a child of this process opens it.
     pub(super) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        path_of(&self.file)
     }
 
     /// The guest's current page.
@@ -79,6 +79,16 @@ impl SharedMemory {
     ) -> Result<Vec<String>, BundleError> {
         read_bundle(At { file: &self.file, next: self.page.output_at }, length, file)
     }
+}
+
+/// An anonymous file.
+pub(super) fn nameless_file() -> io::Result<File> {
+    Ok(File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?))
+}
+
+/// The path with which a child of this process opens an anonymous file.
+pub(super) fn path_of(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }
 
 /// Reads a file from an offset.

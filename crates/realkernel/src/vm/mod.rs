@@ -21,12 +21,10 @@ mod qemu_command;
 mod watch;
 
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
-
-use nix::sys::memfd::{MFdFlags, memfd_create};
 
 pub use config::VmConfig;
 pub use deadlines::Deadlines;
@@ -41,7 +39,7 @@ use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 use crate::run::RUNNER_COMMAND;
 use machine::Machine;
-use memory::SharedMemory;
+use memory::{SharedMemory, nameless_file, path_of};
 
 /// A command for a guest: the program with other arguments.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +85,7 @@ pub fn run_in_vm(
     folder: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, VmError> {
-    let text = serde_json::to_vec(job).expect("a job is plain data");
+    let text = serde_json::to_vec(job).expect("a job has no map whose keys are no text");
     let mut files = vec![(JOB_FILE.to_owned(), text)];
     files.extend(object.map(|bytes| (SCHEDULER_FILE.to_owned(), bytes.to_vec())));
     let command = GuestCommand {
@@ -141,13 +139,16 @@ pub fn run_command(
         let content = fs::read(path).map_err(VmError::io(format!("read {}", path.display())))?;
         packed.push(GuestFile { path: KERNEL_CONFIG.to_owned(), executable: false, content });
     }
-    let archive = NamelessFile::new(&initramfs::build(&program, &packed)?)?;
+    let initramfs = initramfs::build(&program, &packed)?;
+    let archive = nameless_file()
+        .and_then(|file| file.write_all_at(&initramfs, 0).map(|()| file))
+        .map_err(VmError::io("create the initramfs in memory"))?;
     let arguments = command.arguments.clone();
-    let text = serde_json::to_vec(&CommandFile { arguments }).expect("plain data");
+    let text = serde_json::to_vec(&CommandFile { arguments }).expect("arguments are text");
     let mut files = vec![(COMMAND_FILE.to_owned(), text)];
     files.extend(command.files.iter().cloned());
     let memory = SharedMemory::new(&files, command.room)?;
-    let qemu = qemu_command::for_guest(config, &archive.path(), &memory);
+    let qemu = qemu_command::for_guest(config, &path_of(&archive), &memory);
     let mut machine = Machine::spawn(qemu, config.mode == VmMode::Deterministic)?;
     let deadlines = config.deadlines(command.duration_ns);
     let watched =
@@ -176,24 +177,4 @@ fn room_for(job: &Job, cpus: u32) -> u64 {
     let recording = job.recording.as_ref().map_or(0, |r| u64::from(r.kib_per_cpu) << 10);
     // A recording consists of the CPUs' buffers and a header with formats and names.
     OTHERS + recording * u64::from(cpus)
-}
-
-/// An anonymous file that a child of this process can open.
-struct NamelessFile {
-    file: File,
-}
-
-impl NamelessFile {
-    fn new(content: &[u8]) -> Result<Self, VmError> {
-        let make = || -> io::Result<File> {
-            let mut file = File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?);
-            file.write_all(content)?;
-            Ok(file)
-        };
-        make().map(|file| Self { file }).map_err(VmError::io("create the initramfs in memory"))
-    }
-
-    fn path(&self) -> PathBuf {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
-    }
 }

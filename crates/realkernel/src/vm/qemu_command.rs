@@ -1,6 +1,5 @@
 //! QEMU's command line.
 
-use std::path::Path;
 use std::process::Command;
 
 use super::config::VmConfig;
@@ -10,7 +9,7 @@ use super::mode::VmMode;
 use crate::guest::slices;
 
 /// The command that boots the guest of `config`.
-pub(super) fn for_guest(config: &VmConfig, initramfs: &Path, memory: &SharedMemory) -> Command {
+pub(super) fn for_guest(config: &VmConfig, initramfs: &str, memory: &SharedMemory) -> Command {
     let mut command = config.qemu.command();
     command.args(accelerator(config));
     command.args(["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]);

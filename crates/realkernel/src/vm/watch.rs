@@ -78,12 +78,10 @@ fn judge(
         return Err(VmError::Panic { reason, console: console() });
     }
     match page.state {
-        GuestState::Finished if status.success() => Ok(Watched {
-            page,
-            boot: phase.boot,
-            run: phase.run,
-            shutdown: phase.since.elapsed() + phase.collecting,
-        }),
+        GuestState::Finished if status.success() => {
+            let [boot, run, ending] = phase.took;
+            Ok(Watched { page, boot, run, shutdown: phase.since.elapsed() + ending })
+        }
         GuestState::Failed => {
             Err(VmError::GuestFailed { message: page.message, console: console() })
         }
@@ -99,47 +97,36 @@ fn judge(
 struct Phase {
     state: GuestState,
     since: Instant,
-    deadlines: Deadlines,
-    boot: Duration,
-    run: Duration,
-    collecting: Duration,
+    limits: [Duration; 3],
+    /// Booting, running, ending.
+    took: [Duration; 3],
 }
 
 impl Phase {
-    fn start(deadlines: Deadlines) -> Self {
-        let zero = Duration::ZERO;
+    fn start(Deadlines { boot, run, shutdown }: Deadlines) -> Self {
         let (state, since) = (GuestState::Booting, Instant::now());
-        Self { state, since, deadlines, boot: zero, run: zero, collecting: zero }
+        Self { state, since, limits: [boot, run, shutdown], took: [Duration::ZERO; 3] }
+    }
+
+    fn number(&self) -> usize {
+        match self.state {
+            GuestState::Booting => 0,
+            GuestState::Running => 1,
+            GuestState::Collecting | GuestState::Finished | GuestState::Failed => 2,
+        }
     }
 
     fn enter(&mut self, state: GuestState) {
-        let took = self.since.elapsed();
-        match self.state {
-            GuestState::Booting => self.boot += took,
-            GuestState::Running => self.run += took,
-            GuestState::Collecting | GuestState::Finished | GuestState::Failed => {
-                self.collecting += took;
-            }
-        }
+        self.took[self.number()] += self.since.elapsed();
         self.state = state;
         self.since = Instant::now();
     }
 
     fn limit(&self) -> Duration {
-        match self.state {
-            GuestState::Booting => self.deadlines.boot,
-            GuestState::Running => self.deadlines.run,
-            GuestState::Collecting | GuestState::Finished | GuestState::Failed => {
-                self.deadlines.shutdown
-            }
-        }
+        self.limits[self.number()]
     }
 
     fn name(&self) -> &'static str {
-        match self.state {
-            GuestState::Booting => "booting",
-            GuestState::Running => "running",
-            GuestState::Collecting | GuestState::Finished | GuestState::Failed => "shutting down",
-        }
+        ["booting", "running", "shutting down"][self.number()]
     }
 }

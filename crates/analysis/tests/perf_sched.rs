@@ -1,42 +1,42 @@
 //! The figures of `perf sched timehist -s`, by perf's own rules, to set beside perf's output for the same recording.
 //!
-//! perf accounts for a task when it leaves the CPU, and differs from [`crate::Figures`] in these points:
+//! perf accounts for a task when it leaves the CPU, and differs from [`Figures`](fairground_analysis::Figures) in these points:
 //!
 //! * *run time* is the time since the CPU's last switch, whichever task that switch brought in. Where a recording
-//!   lacks a switch, the next task to leave is given the time of the one before; [`crate::Figures`] calls that time
+//!   lacks a switch, the next task to leave is given the time of the one before; [`Figures`](fairground_analysis::Figures) calls that time
 //!   unknown. A stretch that is still going on at the recording's end is not counted.
 //! * *sch delay* begins with `sched_waking` where the recording has it, otherwise with `sched_wakeup`, and with
 //!   `sched_wakeup_new`. A wake-up that is asked for while the task is still on the CPU counts nothing, since the
-//!   switch away forgets it; [`crate::Figures::wakeup_latency`] counts it.
+//!   switch away forgets it; `Figures::wakeup_latency` counts it.
 //! * *wait time* is all time off the CPU: sleep, the delay after it, and preemption. perf splits it by the state in
 //!   which the task left (`sleep`, `iowait`, `preempt`), with `R+`, preempted in the kernel, under `sleep`.
 //!
 //! The rules were read off perf's output and its manual page, perf-sched(1); agreement to the printed digit on a
 //! recording with 4919 switches is a test.
 
-use crate::states::{Observer, States};
+use fairground_analysis::states::{Observer, States};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
 
 /// What `perf sched timehist -s` prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Timehist {
+pub(crate) struct Timehist {
     /// "Total number of context switches".
-    pub switches: u64,
+    pub(crate) switches: u64,
     /// By [`TaskId`]; the idle task's entry stays zero.
-    pub tasks: Vec<TimehistTask>,
+    pub(crate) tasks: Vec<TimehistTask>,
 }
 
 /// A task's line of `perf sched timehist -s --state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimehistTask {
+pub(crate) struct TimehistTask {
     /// The column `sched-in`: times that the task left a CPU.
-    pub sched_in: u64,
+    pub(crate) sched_in: u64,
     /// The column `run-time`, ns.
-    pub run_ns: u64,
+    pub(crate) run_ns: u64,
     /// The columns `sleep`, `iowait` and `preempt` together, ns: time off the CPU.
-    pub off_cpu_ns: u64,
+    pub(crate) off_cpu_ns: u64,
     /// The column `delay`, ns: from waking to switch-in.
-    pub delay_ns: u64,
+    pub(crate) delay_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,7 +55,7 @@ struct Watch {
 
 impl Timehist {
     /// Computes perf's figures. Events that name tasks or CPUs which the trace does not have are ignored.
-    pub fn of(trace: &Trace) -> Self {
+    pub(crate) fn of(trace: &Trace) -> Self {
         let count = trace.tasks().len();
         let mut watch = Watch {
             timehist: Self { switches: 0, tasks: vec![TimehistTask::default(); count] },
