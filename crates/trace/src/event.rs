@@ -222,8 +222,8 @@ impl EventKind {
 
     /// The text that the event refers to, if it does.
     #[inline]
-    pub(crate) fn label(&self) -> Option<Label> {
-        match *self {
+    pub(crate) fn label_mut(&mut self) -> Option<&mut Label> {
+        match self {
             Self::ContentionBegin { lock: label, .. }
             | Self::ContentionEnd { lock: label, .. }
             | Self::Mark { label, .. }
@@ -232,20 +232,6 @@ impl EventKind {
             | Self::Stack { label, .. } => Some(label),
             _ => None,
         }
-    }
-
-    /// The same event with another text, if it refers to one.
-    pub(crate) fn with_label(mut self, new: Label) -> Self {
-        match &mut self {
-            Self::ContentionBegin { lock: label, .. }
-            | Self::ContentionEnd { lock: label, .. }
-            | Self::Mark { label, .. }
-            | Self::Param { label }
-            | Self::Print { label }
-            | Self::Stack { label, .. } => *label = new,
-            _ => {}
-        }
-        self
     }
 }
 

@@ -128,10 +128,10 @@ impl Joiner {
         {
             self.ended[prev.index()] = true;
         }
-        Some(match kind.label() {
-            Some(label) => kind.with_label(self.trace.intern_print(part.label(label))?),
-            None => kind,
-        })
+        if let Some(label) = kind.label_mut() {
+            *label = self.trace.intern_print(part.label(*label))?;
+        }
+        Some(kind)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::clocks::ClockSpans;
 use super::renames::Rename;
-use super::stated::{Scope, Stated};
+use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::packed::Packed;
 use crate::{Event, EventKind};
 
@@ -18,7 +18,7 @@ impl Runs {
     /// Adds an event. Returns the index of its run, and its index there.
     #[inline]
     pub(super) fn push(&mut self, time_ns: u64, cpu: u32, kind: EventKind) -> (usize, usize) {
-        self.scope = self.scope.with(Scope::of(cpu, &kind));
+        self.scope = self.scope.with(Scope::of(cpu, kind));
         let last = self.runs.last().and_then(|run| run.last());
         if last.is_none_or(|last| last.time_ns > time_ns) {
             self.runs.push(Vec::new());
@@ -91,10 +91,12 @@ impl Batch {
             }
         };
         if let Some(announced) = self.announced
-            && announced.with(Scope::of(cpu, &kind)) != announced
+            && announced.with(Scope::of(cpu, kind)) != announced
         {
             let why = "an event of a CPU or of a kind that the head of the file does not announce";
-            return self.note_unreadable(at, why.to_owned());
+            self.note_unreadable(at, why.to_owned());
+            self.events.push(time_ns, 0, EventKind::Print { label: LEFT_OUT });
+            return;
         }
         let (run, index) = self.events.push(time_ns, cpu, kind);
         self.texts.extend(text.map(|text| EventText { at, run, index, text }));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::interner::{Class, Interner, NOT_NAMED, TaskIdentity};
 use super::parts::PartWriter;
 use super::renames::Renames;
+use super::stated::LEFT_OUT;
 use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// Cgroups that a recording may have.
@@ -178,6 +179,7 @@ impl<'p> Builder<'p> {
                 self.trace.loss.unreadable += 1;
                 return None;
             }
+            EventKind::Print { label: LEFT_OUT } => return None,
             EventKind::Nice { task, nice } => {
                 let known = &mut self.known[task.index()];
                 (known.nice, known.class_known, known.met_as) = (Some(*nice), true, None);

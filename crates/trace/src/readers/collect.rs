@@ -16,7 +16,7 @@ use super::error::ReadError;
 use super::interner::Interner;
 use super::merge::RunMerger;
 use super::parts::{PartWriter, TakeParts};
-use super::stated::{Scope, Stated};
+use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::escape::unescape;
 use crate::{CgroupId, CgroupInfo, EventKind, Loss, TaskInfo, Trace};
 
@@ -131,7 +131,8 @@ impl<'p> Collector<'p> {
             EventKind::Mark { .. } => trace.intern_mark(&text).ok_or("marks")?,
             _ => trace.intern(&text),
         };
-        Ok(kind.with_label(label))
+        kind.label_mut().into_iter().for_each(|place| *place = label);
+        Ok(kind)
     }
 
     /// Takes over a cgroup of the header. Its parent must precede it, and the first one is the root.
@@ -314,19 +315,15 @@ impl Collector<'_> {
 
     /// Enters the texts of a batch into their tables. Events without room there are left out.
     fn enter_texts(&mut self, batch: &mut Batch) {
-        let mut left_out = Vec::new();
         for EventText { at, run, index, text } in take(&mut batch.texts) {
             let event = &mut batch.events.runs[run][index];
             match self.label(event.event().kind, &text) {
                 Ok(kind) => event.set_kind(kind),
                 Err(what) => {
+                    event.set_kind(EventKind::Print { label: LEFT_OUT });
                     batch.note_problem(at, || format!("too many different {what}"));
-                    left_out.push([run, index]);
                 }
             }
-        }
-        for [run, index] in left_out.into_iter().rev() {
-            batch.events.runs[run].remove(index);
         }
     }
 

@@ -9,6 +9,9 @@ pub(super) const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_han
 /// In place of the label of an event that has a text beside it.
 pub(super) const NO_LABEL: Label = Label(0);
 
+/// The label of a print in place of an event that is left out: only its time counts.
+pub(super) const LEFT_OUT: Label = Label(u32::MAX);
+
 /// The meaning of a line or record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stated {
@@ -105,23 +108,20 @@ pub(super) struct Scope {
 impl Scope {
     /// That of one event.
     #[inline]
-    pub(super) fn of(cpu: u32, kind: &EventKind) -> Self {
-        let (mut wakeups, mut cgroups, mut labels) = (false, false, false);
-        let mut cpu_max = cpu;
-        match kind {
-            EventKind::Waking { target_cpu, .. } | EventKind::WakeupNew { target_cpu, .. } => {
-                cpu_max = cpu.max(*target_cpu);
-            }
-            EventKind::Wakeup { target_cpu, .. } => {
-                (cpu_max, wakeups) = (cpu.max(*target_cpu), true);
-            }
-            EventKind::Migrate { from_cpu, to_cpu, .. } => {
-                cpu_max = cpu.max(*from_cpu).max(*to_cpu);
-            }
-            EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. } => cgroups = true,
-            other => labels = other.label().is_some(),
+    pub(super) fn of(cpu: u32, mut kind: EventKind) -> Self {
+        let cpu_max = match kind {
+            EventKind::Waking { target_cpu, .. }
+            | EventKind::Wakeup { target_cpu, .. }
+            | EventKind::WakeupNew { target_cpu, .. } => target_cpu.max(cpu),
+            EventKind::Migrate { from_cpu, to_cpu, .. } => from_cpu.max(to_cpu).max(cpu),
+            _ => cpu,
+        };
+        Self {
+            cpus: cpu_max + 1,
+            wakeups: matches!(kind, EventKind::Wakeup { .. }),
+            cgroups: matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }),
+            labels: kind.label_mut().is_some(),
         }
-        Self { cpus: cpu_max.saturating_add(1), wakeups, cgroups, labels }
     }
 
     /// Both.
