@@ -1,4 +1,4 @@
-//! Decoded events: in runs that are sorted by time, and those of one part of an input with what was counted beside them.
+//! Decoded events: in runs that are sorted by time, and those of a part of an input with what was counted beside them.
 
 use super::clocks::ClockSpans;
 use super::renames::Rename;

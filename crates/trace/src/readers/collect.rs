@@ -1,10 +1,11 @@
-//! Collects the events of an input of any format: counts what is lost, puts events in order of time, and has the trace
+//! Joins the batches of an input of any format: counts what is lost, puts events in order of time, and has the trace
 //! built.
 //!
 //! Events are put in order when the whole input has been read. Where parts are wanted ([`TakeParts`]) and the head of
-//! the input announces all that parts must know before the first event ([`Collector::announce`]), they are put in order while the
-//! rest is read, by the rounds of the recorder: see [`CpuClocks::end_round`]. An event that is older than its round
-//! allows gets the time of the last event handed over, and counts as a clock that went back ([`Loss::clock_jumps`]).
+//! the input announces all that parts must know before the first event ([`Collector::announce`]), they are put in order
+//! while the rest is read, by the rounds of the recorder: see [`CpuClocks::end_round`]. An event that is older than its
+//! round allows gets the time of the last event handed over, and counts as a clock that went back
+//! ([`Loss::clock_jumps`]).
 
 use std::collections::BTreeMap;
 use std::mem::take;

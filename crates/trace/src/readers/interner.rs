@@ -1,5 +1,5 @@
-//! Tasks as events name them: a pid with a name and a scheduling class. Each distinct identity is kept once. Until it is
-//! known which task it means at the time of an event, the event has its number as [`TaskId`].
+//! Tasks as events name them: a pid with a name and a scheduling class. Each distinct identity is kept once. Until it
+//! is known which task it means at the time of an event, the event has its number as [`TaskId`].
 //!
 //! The threads of a reader share one table. Numbers depend on which thread asks first; only their equality counts.
 

@@ -32,8 +32,8 @@ enum Kind {
     Stack,
 }
 
-/// The events that are used: the kernel's name, the prefixes of the fields of its tasks (`comm`, `pid`, `prio`), and the
-/// names of its other fields.
+/// The events that are used: the kernel's name, the prefixes of the fields of its tasks (`comm`, `pid`, `prio`), and
+/// the names of its other fields.
 const USED: [(&str, Kind, &[&str], &[&str]); 14] = [
     ("sched_switch", Kind::Switch, &["prev_", "next_"], &["prev_state"]),
     ("sched_waking", Kind::Waking, &[""], &["target_cpu"]),
