@@ -25,110 +25,61 @@ pub enum TaskState {
     Parked,
 }
 
-/// Which callback of the scheduler ran (`struct sched_ext_ops`), for [`EventKind::Callback`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum CallbackKind {
-    SelectCpu,
-    Enqueue,
-    Dequeue,
-    Dispatch,
-    Tick,
-    Runnable,
-    Running,
-    Stopping,
-    Quiescent,
-    Yield,
-    UpdateIdle,
-    SetWeight,
-    SetCpumask,
-    InitTask,
-    ExitTask,
-    Enable,
-    Disable,
-    Init,
-    Exit,
-    Timer,
-    CpuAcquire,
-    CpuRelease,
-    CgroupInit,
-    CgroupExit,
-    CgroupPrepMove,
-    CgroupMove,
-    CgroupCancelMove,
-    CgroupSetWeight,
-    Other,
+/// Defines [`CallbackKind`]: each kind with its name.
+macro_rules! callback_kinds {
+    ($($kind:ident = $name:literal,)*) => {
+        /// Which callback of the scheduler ran (`struct sched_ext_ops`), for [`EventKind::Callback`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        #[allow(missing_docs)]
+        pub enum CallbackKind {
+            $($kind,)*
+        }
+
+        impl CallbackKind {
+            /// Every kind, in numerical order.
+            pub const ALL: [CallbackKind; [$($name),*].len()] = [$(CallbackKind::$kind),*];
+
+            /// The member of `struct sched_ext_ops`, where there is one.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(CallbackKind::$kind => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl CallbackKind {
-    /// Every kind, in numerical order.
-    pub const ALL: [CallbackKind; 29] = [
-        CallbackKind::SelectCpu,
-        CallbackKind::Enqueue,
-        CallbackKind::Dequeue,
-        CallbackKind::Dispatch,
-        CallbackKind::Tick,
-        CallbackKind::Runnable,
-        CallbackKind::Running,
-        CallbackKind::Stopping,
-        CallbackKind::Quiescent,
-        CallbackKind::Yield,
-        CallbackKind::UpdateIdle,
-        CallbackKind::SetWeight,
-        CallbackKind::SetCpumask,
-        CallbackKind::InitTask,
-        CallbackKind::ExitTask,
-        CallbackKind::Enable,
-        CallbackKind::Disable,
-        CallbackKind::Init,
-        CallbackKind::Exit,
-        CallbackKind::Timer,
-        CallbackKind::CpuAcquire,
-        CallbackKind::CpuRelease,
-        CallbackKind::CgroupInit,
-        CallbackKind::CgroupExit,
-        CallbackKind::CgroupPrepMove,
-        CallbackKind::CgroupMove,
-        CallbackKind::CgroupCancelMove,
-        CallbackKind::CgroupSetWeight,
-        CallbackKind::Other,
-    ];
-
-    /// The member of `struct sched_ext_ops`, where there is one.
-    pub fn name(self) -> &'static str {
-        match self {
-            CallbackKind::SelectCpu => "select_cpu",
-            CallbackKind::Enqueue => "enqueue",
-            CallbackKind::Dequeue => "dequeue",
-            CallbackKind::Dispatch => "dispatch",
-            CallbackKind::Tick => "tick",
-            CallbackKind::Runnable => "runnable",
-            CallbackKind::Running => "running",
-            CallbackKind::Stopping => "stopping",
-            CallbackKind::Quiescent => "quiescent",
-            CallbackKind::Yield => "yield",
-            CallbackKind::UpdateIdle => "update_idle",
-            CallbackKind::SetWeight => "set_weight",
-            CallbackKind::SetCpumask => "set_cpumask",
-            CallbackKind::InitTask => "init_task",
-            CallbackKind::ExitTask => "exit_task",
-            CallbackKind::Enable => "enable",
-            CallbackKind::Disable => "disable",
-            CallbackKind::Init => "init",
-            CallbackKind::Exit => "exit",
-            CallbackKind::Timer => "timer",
-            CallbackKind::CpuAcquire => "cpu_acquire",
-            CallbackKind::CpuRelease => "cpu_release",
-            CallbackKind::CgroupInit => "cgroup_init",
-            CallbackKind::CgroupExit => "cgroup_exit",
-            CallbackKind::CgroupPrepMove => "cgroup_prep_move",
-            CallbackKind::CgroupMove => "cgroup_move",
-            CallbackKind::CgroupCancelMove => "cgroup_cancel_move",
-            CallbackKind::CgroupSetWeight => "cgroup_set_weight",
-            CallbackKind::Other => "other",
-        }
-    }
+callback_kinds! {
+    SelectCpu = "select_cpu",
+    Enqueue = "enqueue",
+    Dequeue = "dequeue",
+    Dispatch = "dispatch",
+    Tick = "tick",
+    Runnable = "runnable",
+    Running = "running",
+    Stopping = "stopping",
+    Quiescent = "quiescent",
+    Yield = "yield",
+    UpdateIdle = "update_idle",
+    SetWeight = "set_weight",
+    SetCpumask = "set_cpumask",
+    InitTask = "init_task",
+    ExitTask = "exit_task",
+    Enable = "enable",
+    Disable = "disable",
+    Init = "init",
+    Exit = "exit",
+    Timer = "timer",
+    CpuAcquire = "cpu_acquire",
+    CpuRelease = "cpu_release",
+    CgroupInit = "cgroup_init",
+    CgroupExit = "cgroup_exit",
+    CgroupPrepMove = "cgroup_prep_move",
+    CgroupMove = "cgroup_move",
+    CgroupCancelMove = "cgroup_cancel_move",
+    CgroupSetWeight = "cgroup_set_weight",
+    Other = "other",
 }
 
 /// The kind of lock that a task waits for: the flags of the kernel's `lock:contention_begin` (`LCB_F_*` of
@@ -238,6 +189,50 @@ pub enum EventKind {
     Stack { task: TaskId, label: Label },
     /// The recorder lost `count` events of the event's CPU about here.
     Lost { count: u64 },
+}
+
+impl EventKind {
+    /// The tasks that the event names; of two the one that acts, or that runs first, comes first.
+    #[inline]
+    pub(crate) fn tasks_mut(&mut self) -> [Option<&mut TaskId>; 2] {
+        match self {
+            Self::Switch { prev: first, next: second, .. }
+            | Self::Waking { waker: first, task: second, .. }
+            | Self::Fork { parent: first, child: second }
+            | Self::ContentionBegin { task: first, holder: second, .. } => {
+                [Some(first), Some(second)]
+            }
+            Self::Wakeup { task, .. }
+            | Self::WakeupNew { task, .. }
+            | Self::Migrate { task, .. }
+            | Self::Exit { task }
+            | Self::Nice { task, .. }
+            | Self::CgroupMove { task, .. }
+            | Self::Tick { task }
+            | Self::Callback { task, .. }
+            | Self::Mark { task, .. }
+            | Self::ContentionEnd { task, .. }
+            | Self::Stack { task, .. } => [Some(task), None],
+            Self::CgroupWeight { .. }
+            | Self::Param { .. }
+            | Self::Print { .. }
+            | Self::Lost { .. } => [None, None],
+        }
+    }
+
+    /// The text that the event refers to, if it does.
+    #[inline]
+    pub(crate) fn label_mut(&mut self) -> Option<&mut Label> {
+        match self {
+            Self::ContentionBegin { lock: label, .. }
+            | Self::ContentionEnd { lock: label, .. }
+            | Self::Mark { label, .. }
+            | Self::Param { label }
+            | Self::Print { label }
+            | Self::Stack { label, .. } => Some(label),
+            _ => None,
+        }
+    }
 }
 
 /// An event with its time and CPU.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{Event, EventKind, Label, TaskId, TaskState, Trace};
+use crate::{Event, EventKind, TaskId, TaskState, Trace};
 
 /// Joins parts of a recording that is still being made. A task keeps its number from part to part.
 ///
@@ -110,58 +110,28 @@ impl Joiner {
         numbers
     }
 
-    /// An event with the stream's numbers; `None` if it is left out.
-    fn translate(&mut self, part: &Trace, tasks: &[TaskId], kind: EventKind) -> Option<EventKind> {
-        let id = |task: TaskId| tasks.get(task.index()).copied().unwrap_or(TaskId::IDLE);
-        Some(match kind {
-            EventKind::Switch { prev, prev_state, next } => {
-                if prev_state == TaskState::Dead && !prev.is_idle() {
-                    self.ended[id(prev).index()] = true;
-                }
-                EventKind::Switch { prev: id(prev), prev_state, next: id(next) }
-            }
-            EventKind::Waking { task, waker, target_cpu } => {
-                EventKind::Waking { task: id(task), waker: id(waker), target_cpu }
-            }
-            EventKind::Wakeup { task, target_cpu } => {
-                EventKind::Wakeup { task: id(task), target_cpu }
-            }
-            EventKind::WakeupNew { task, target_cpu } => {
-                EventKind::WakeupNew { task: id(task), target_cpu }
-            }
-            EventKind::Migrate { task, from_cpu, to_cpu } => {
-                EventKind::Migrate { task: id(task), from_cpu, to_cpu }
-            }
-            EventKind::Fork { parent, child } => {
-                EventKind::Fork { parent: id(parent), child: id(child) }
-            }
-            EventKind::Exit { task } => EventKind::Exit { task: id(task) },
-            EventKind::Nice { task, nice } => EventKind::Nice { task: id(task), nice },
-            EventKind::Tick { task } => EventKind::Tick { task: id(task) },
-            EventKind::Callback { kind, task } => EventKind::Callback { kind, task: id(task) },
-            EventKind::Mark { task, label, value } => {
-                EventKind::Mark { task: id(task), label: self.label(part, label)?, value }
-            }
-            EventKind::ContentionBegin { task, lock, flags, holder } => {
-                let lock = self.label(part, lock)?;
-                EventKind::ContentionBegin { task: id(task), lock, flags, holder: id(holder) }
-            }
-            EventKind::ContentionEnd { task, lock } => {
-                EventKind::ContentionEnd { task: id(task), lock: self.label(part, lock)? }
-            }
-            EventKind::Param { label } => EventKind::Param { label: self.label(part, label)? },
-            EventKind::Print { label } => EventKind::Print { label: self.label(part, label)? },
-            EventKind::Stack { task, label } => {
-                EventKind::Stack { task: id(task), label: self.label(part, label)? }
-            }
-            EventKind::Lost { count } => EventKind::Lost { count },
-            EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. } => return None,
-        })
-    }
-
-    /// A label with the stream's number, unless its table is full.
-    fn label(&mut self, part: &Trace, label: Label) -> Option<Label> {
-        self.trace.intern_print(part.label(label))
+    /// An event with the stream's numbers; `None` if it is left out: it is of cgroups, or the table of labels is full.
+    fn translate(
+        &mut self,
+        part: &Trace,
+        tasks: &[TaskId],
+        mut kind: EventKind,
+    ) -> Option<EventKind> {
+        if matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }) {
+            return None;
+        }
+        for task in kind.tasks_mut().into_iter().flatten() {
+            *task = tasks.get(task.index()).copied().unwrap_or(TaskId::IDLE);
+        }
+        if let EventKind::Switch { prev, prev_state: TaskState::Dead, .. } = kind
+            && !prev.is_idle()
+        {
+            self.ended[prev.index()] = true;
+        }
+        if let Some(label) = kind.label_mut() {
+            *label = self.trace.intern_print(part.label(*label))?;
+        }
+        Some(kind)
     }
 }
 

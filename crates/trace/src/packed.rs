@@ -70,6 +70,11 @@ impl Packed {
         Event { time_ns: self.time_ns, cpu: self.cpu, insns: self.insns, kind: self.kind() }
     }
 
+    /// Changes what happened.
+    pub(crate) fn set_kind(&mut self, kind: EventKind) {
+        *self = Self::new(Event { kind, ..self.event() });
+    }
+
     /// The record as four words, for the digest.
     pub(crate) fn words(&self) -> [u64; 4] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::packed::Packed;
+use crate::packed::{MARK_LABELS_MAX, Packed};
 use crate::{CgroupId, CgroupInfo, Event, Label, Loss, TaskId, TaskInfo};
 
 /// A recording: the tasks, and the events in order of time.
@@ -105,6 +105,14 @@ impl Trace {
     pub fn intern_stack(&mut self, text: &str) -> Option<Label> {
         let label = self.intern_below(Self::STACKS_MAX, text);
         self.loss.stacks += u64::from(label.is_none());
+        label
+    }
+
+    /// The number of a mark's text, like [`Trace::intern`]; `None`, and counted in [`Loss::unreadable`], when it is new
+    /// and an event has no room for its number.
+    pub(crate) fn intern_mark(&mut self, text: &str) -> Option<Label> {
+        let label = self.intern_below(MARK_LABELS_MAX as usize, text);
+        self.loss.unreadable += u64::from(label.is_none());
         label
     }
 

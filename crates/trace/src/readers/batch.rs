@@ -1,77 +1,105 @@
-//! The events of one part of an input, decoded by themselves: what they have in common with the other parts (numbers of
-//! identities and labels, clocks) is left to the [`super::collect::Collector`].
+//! Decoded events: in runs that are sorted by time, and those of a part of an input with what was counted beside them.
 
 use super::clocks::ClockSpans;
-use super::interner::Class;
-use super::pending::{EventKinds, PendingEvent, Unlabelled};
+use super::renames::Rename;
+use super::stated::{LEFT_OUT, Scope, Stated};
+use crate::packed::Packed;
+use crate::{Event, EventKind};
+
+/// Events in the order of the input, cut where the time goes back. Tasks are numbers of identities.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    /// Each in order of time.
+    pub(super) runs: Vec<Vec<Packed>>,
+    pub(super) scope: Scope,
+}
+
+impl Runs {
+    /// Adds an event. Returns the index of its run, and its index there.
+    #[inline]
+    pub(super) fn push(&mut self, time_ns: u64, cpu: u32, kind: EventKind) -> (usize, usize) {
+        self.scope = self.scope.with(Scope::of(cpu, kind));
+        let last = self.runs.last().and_then(|run| run.last());
+        if last.is_none_or(|last| last.time_ns > time_ns) {
+            self.runs.push(Vec::new());
+        }
+        let number = self.runs.len() - 1;
+        let run = &mut self.runs[number];
+        run.push(Packed::new(Event { time_ns, cpu, insns: 0, kind }));
+        (number, run.len() - 1)
+    }
+}
 
 /// The text of an event, which is not in a table yet.
 #[derive(Debug)]
 pub(super) struct EventText {
-    /// The run, and the index of the event in it.
+    /// Where the event stands in the input.
+    pub(super) at: u64,
+    /// The index of its run, and its index there.
     pub(super) run: usize,
     pub(super) index: usize,
     pub(super) text: String,
 }
 
-/// How a task gets a name.
-#[derive(Debug)]
-pub(super) enum NewName {
-    To(String),
-    /// The name that the task with this pid has at that time.
-    Like(u32),
+/// The number of events that were lost, as a record states it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StatedLoss {
+    pub(super) cpu: Option<u32>,
+    pub(super) count: u64,
+    /// All that an event lost; otherwise those that are missing at the record.
+    pub(super) is_total: bool,
 }
 
-/// Decoded events, and what was counted beside them.
+/// The events of one part of an input, decoded by themselves: what they have in common with the other parts (labels,
+/// clocks) is left to the [`super::collect::Collector`].
 #[derive(Debug, Default)]
-pub(super) struct EventBatch {
-    /// Runs in order of time, in the order of the input.
-    pub(super) runs: Vec<Vec<PendingEvent>>,
+pub(super) struct Batch {
+    pub(super) events: Runs,
     pub(super) texts: Vec<EventText>,
-    /// Identities that no earlier batch of the same decoder has, in the order of their numbers.
-    pub(super) identities: Vec<(u32, String, Class)>,
     /// From when on which task has which name.
-    pub(super) names: Vec<(u64, u32, NewName)>,
+    pub(super) names: Vec<(u64, u32, Rename)>,
+    pub(super) losses: Vec<StatedLoss>,
     pub(super) clocks: ClockSpans,
-    pub(super) kinds: EventKinds,
-    /// One more than the highest CPU number.
-    pub(super) cpus: u32,
+    /// If it is known, events that it does not cover are unreadable.
+    pub(super) announced: Option<Scope>,
+    /// A round of the recorder ends behind the events.
+    pub(super) ends_round: bool,
     /// Records of the kernel.
     pub(super) read: u64,
     pub(super) skipped: u64,
     pub(super) unreadable: u64,
     pub(super) clock_jumps: u64,
-    /// The first problem, with its byte of the input.
+    /// The first problem, with its line or byte of the input.
     pub(super) problem: Option<(u64, String)>,
 }
 
-impl EventBatch {
-    /// Adds an event.
+impl Batch {
+    /// Adds what a line or record of the input states.
     #[inline]
-    pub(super) fn push(&mut self, time_ns: u64, cpu: u32, event: Unlabelled<'_>) {
-        let Unlabelled { kind, text } = event;
-        self.kinds.note(&kind);
-        self.cpus = self.cpus.max(cpu.max(kind.cpu_max()) + 1);
-        let continues =
-            |run: &Vec<PendingEvent>| run.last().is_some_and(|last| last.time_ns <= time_ns);
-        if !self.runs.last().is_some_and(continues) {
-            self.runs.push(Vec::new());
-        }
-        let run = self.runs.len() - 1;
-        let events = &mut self.runs[run];
-        if let Some(text) = text {
-            self.texts.push(EventText { run, index: events.len(), text: text.to_owned() });
-        }
-        events.push(PendingEvent { time_ns, cpu, kind });
-    }
-
-    /// Notes the time of an event that begins at a byte of the input.
-    #[inline]
-    pub(super) fn note_clock(&mut self, cpu: u32, time_ns: u64, at: u64) {
+    pub(super) fn add(&mut self, at: u64, time_ns: u64, cpu: u32, stated: Stated) {
         if let Some(back_ns) = self.clocks.note(cpu, time_ns, at) {
             self.clock_jumps += 1;
             self.note_problem(at, || clock_went_back(cpu, back_ns));
         }
+        let (kind, text) = match stated {
+            Stated::Event(kind) => (kind, None),
+            Stated::WithText(kind, text) => (kind, Some(text)),
+            Stated::LostHere => return,
+            Stated::Other => {
+                self.skipped += 1;
+                return;
+            }
+        };
+        if let Some(announced) = self.announced
+            && announced.with(Scope::of(cpu, kind)) != announced
+        {
+            let why = "an event of a CPU or of a kind that the head of the file does not announce";
+            self.note_unreadable(at, why.to_owned());
+            self.events.push(time_ns, 0, EventKind::Print { label: LEFT_OUT });
+            return;
+        }
+        let (run, index) = self.events.push(time_ns, cpu, kind);
+        self.texts.extend(text.map(|text| EventText { at, run, index, text }));
     }
 
     /// Counts a record that cannot be read.

@@ -1,11 +1,12 @@
 //! From events in order of time to a trace: which task a pid means at a moment, and which events contradict each other.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
-use super::interner::{Class, IdentityId, Interner, NameId};
+use super::interner::{Class, Interner, NOT_NAMED, TaskIdentity};
 use super::parts::PartWriter;
-use super::pending::{PendingEvent, PendingKind};
-use super::renames::{KnownName, Renames};
+use super::renames::Renames;
+use super::stated::LEFT_OUT;
 use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// Cgroups that a recording may have.
@@ -23,10 +24,28 @@ enum Reference {
     Living,
     /// A dying task may still be meant.
     Any,
+    /// By its pid, because the CPU was running it or in a mark.
+    Pid,
+}
+
+impl Reference {
+    /// How an event refers to its tasks ([`EventKind::tasks_mut`]).
+    #[inline]
+    fn of(kind: &EventKind) -> [Self; 2] {
+        match kind {
+            EventKind::Switch { .. } => [Self::Any, Self::Living],
+            EventKind::Waking { .. } => [Self::Pid, Self::Living],
+            EventKind::Wakeup { .. } => [Self::Living; 2],
+            EventKind::WakeupNew { .. } => [Self::FirstWake; 2],
+            EventKind::Fork { .. } => [Self::Any, Self::Birth],
+            EventKind::Migrate { .. } | EventKind::Exit { .. } => [Self::Any; 2],
+            _ => [Self::Pid; 2],
+        }
+    }
 }
 
 /// What is known of a task while building.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Known {
     exited: bool,
     dead: bool,
@@ -37,80 +56,53 @@ struct Known {
     nice: Option<i8>,
     cgroup: Option<CgroupId>,
     /// The identity of the last event that named it, if a further event with it changes nothing.
-    met_as: Option<IdentityId>,
+    met_as: Option<TaskId>,
     /// Its last name.
-    name: Option<NameId>,
+    name: Option<Arc<str>>,
     /// Its name while it ran was looked up in [`Renames`].
     name_looked_up: bool,
 }
 
-/// Which task has which pid.
-#[derive(Default)]
-struct Pids {
-    /// Pids that a kernel can give, by number; [`Pids::NONE`] where no task has it.
-    small: Vec<u32>,
-    others: HashMap<u32, TaskId>,
-}
+/// In place of a task: none is known.
+const UNKNOWN: TaskId = TaskId(u32::MAX);
 
-impl Pids {
-    /// `PID_MAX_LIMIT` of 64-bit kernels.
-    const SMALL: u32 = 1 << 22;
-    const NONE: u32 = u32::MAX;
-
-    fn get(&self, pid: u32) -> Option<TaskId> {
-        if pid >= Self::SMALL {
-            return self.others.get(&pid).copied();
-        }
-        self.small.get(pid as usize).filter(|id| **id != Self::NONE).map(|id| TaskId(*id))
-    }
-
-    fn set(&mut self, pid: u32, task: TaskId) {
-        if pid >= Self::SMALL {
-            self.others.insert(pid, task);
-            return;
-        }
-        let index = pid as usize;
-        if self.small.len() <= index {
-            self.small.resize(index + 1, Self::NONE);
-        }
-        self.small[index] = task.0;
-    }
-}
-
-/// Makes the events of a trace from events in order of time.
+/// Makes the events of a trace from events in order of time whose tasks are numbers of identities.
 pub(super) struct Builder<'p> {
     /// The header's content and, unless parts are wanted, the events so far.
     pub(super) trace: Trace,
-    /// Holds the identities and names of the events.
-    pub(super) interner: Interner,
     pub(super) renames: Renames,
+    /// Paths of cgroups to which tasks move. Their events have the index as [`CgroupId`].
+    pub(super) moves: Vec<String>,
+    interner: Interner,
+    /// The identities by number, as far as events have named them.
+    identities: Vec<TaskIdentity>,
     parts: PartWriter<'p>,
     has_renames: bool,
     known: Vec<Known>,
-    current: Pids,
+    /// The task that has a pid, by the number of the pid; [`UNKNOWN`] where none has it.
+    current: Vec<TaskId>,
     /// Tasks of the header that have not appeared yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
-    /// What each CPU runs; [`Builder::UNKNOWN`] before its first switch and after lost events.
+    /// What each CPU runs; [`UNKNOWN`] before its first switch and after lost events.
     running: Vec<TaskId>,
     /// Cgroups by path, without the `/` in front.
     paths: HashMap<String, CgroupId>,
 }
 
 impl<'p> Builder<'p> {
-    const UNKNOWN: TaskId = TaskId(u32::MAX);
-
-    pub(super) fn new() -> Self {
-        let mut current = Pids::default();
-        current.set(0, TaskId::IDLE);
+    /// `interner` has the identities of the events.
+    pub(super) fn new(interner: Interner) -> Self {
         Self {
             trace: Trace::new(0),
-            interner: Interner::default(),
             renames: Renames::default(),
+            moves: Vec::new(),
+            interner,
+            identities: Vec::new(),
             parts: PartWriter::default(),
             has_renames: false,
             known: vec![Known { listed: true, ..Known::default() }],
-            current,
+            current: Vec::new(),
             awaited: HashMap::new(),
             has_list: false,
             running: Vec::new(),
@@ -146,112 +138,61 @@ impl<'p> Builder<'p> {
 
     /// Adds an event. Times must not decrease.
     #[inline]
-    pub(super) fn push(&mut self, event: &PendingEvent) {
-        match event.kind {
-            PendingKind::Switch { prev, prev_state, next } => {
-                self.switch(event, prev, prev_state, next);
-            }
-            PendingKind::Waking { task, waker, target_cpu } => {
-                let waker = self.running_task(event, waker);
-                let task = self.meet(event, task, Reference::Living);
-                self.event(event, EventKind::Waking { task, waker, target_cpu });
-            }
-            PendingKind::Wakeup { task, target_cpu } => {
-                let task = self.meet(event, task, Reference::Living);
-                self.event(event, EventKind::Wakeup { task, target_cpu });
-            }
-            rare => {
-                if let Some(kind) = self.rare(event, rare) {
-                    self.event(event, kind);
-                }
-            }
+    pub(super) fn push(&mut self, event: Event) {
+        let mut kind = event.kind;
+        let references = Reference::of(&kind);
+        for (task, reference) in kind.tasks_mut().into_iter().flatten().zip(references) {
+            *task = match reference {
+                Reference::Pid => self.by_pid(&event, *task),
+                reference => self.meet(&event, *task, reference),
+            };
         }
+        if let EventKind::Switch { prev, prev_state, next } = kind {
+            if prev_state == TaskState::Dead && !prev.is_idle() {
+                self.known[prev.index()].dead = true;
+            }
+            let ran = self.set_running(event.cpu, next);
+            self.trace.loss.broken_switches += u64::from(ran != prev && ran != UNKNOWN);
+        } else if self.note(event.cpu, &mut kind).is_none() {
+            return;
+        }
+        self.event(Event { kind, ..event });
     }
 
-    /// The less frequent events. `None` where the trace gets no event.
-    fn rare(&mut self, event: &PendingEvent, kind: PendingKind) -> Option<EventKind> {
-        Some(match kind {
-            PendingKind::WakeupNew { task, target_cpu } => {
-                let task = self.meet(event, task, Reference::FirstWake);
-                EventKind::WakeupNew { task, target_cpu }
+    /// Notes what an event changes. `None` where the trace gets no event.
+    fn note(&mut self, cpu: u32, kind: &mut EventKind) -> Option<()> {
+        match kind {
+            EventKind::Exit { task } => self.known[task.index()].exited = true,
+            EventKind::Lost { count } => {
+                let loss = &mut self.trace.loss;
+                loss.lost_events = loss.lost_events.saturating_add(*count);
+                self.set_running(cpu, UNKNOWN);
             }
-            PendingKind::Migrate { task, from_cpu, to_cpu } => {
-                let task = self.meet(event, task, Reference::Any);
-                EventKind::Migrate { task, from_cpu, to_cpu }
+            EventKind::CgroupMove { task, from, to } => {
+                *to = self.cgroup(*to)?;
+                let known = &mut self.known[task.index()].cgroup;
+                *from = known.replace(*to).unwrap_or(CgroupId::ROOT);
             }
-            PendingKind::Fork { parent, child } => {
-                let parent = self.meet(event, parent, Reference::Any);
-                EventKind::Fork { parent, child: self.meet(event, child, Reference::Birth) }
+            EventKind::CgroupWeight { cgroup, .. }
+                if cgroup.index() >= self.trace.cgroups().len() =>
+            {
+                self.trace.loss.unreadable += 1;
+                return None;
             }
-            PendingKind::Exit { task } => {
-                let task = self.meet(event, task, Reference::Any);
-                self.known[task.index()].exited = true;
-                EventKind::Exit { task }
-            }
-            PendingKind::Tick { running } => {
-                EventKind::Tick { task: self.running_task(event, running) }
-            }
-            PendingKind::Lost { count } => {
-                let (count, loss) = (count.value(), &mut self.trace.loss);
-                loss.lost_events = loss.lost_events.saturating_add(count);
-                self.set_running(event.cpu, Self::UNKNOWN);
-                EventKind::Lost { count }
-            }
-            kind => return self.by_pid(kind),
-        })
-    }
-
-    /// Events that name tasks by their pids alone, or name none. `None` where the trace gets no event.
-    fn by_pid(&mut self, kind: PendingKind) -> Option<EventKind> {
-        Some(match kind {
-            PendingKind::Nice { pid, nice } => {
-                let task = self.task(pid, None, Reference::Any);
+            EventKind::Print { label: LEFT_OUT } => return None,
+            EventKind::Nice { task, nice } => {
                 let known = &mut self.known[task.index()];
-                (known.nice, known.class_known, known.met_as) = (Some(nice), true, None);
-                EventKind::Nice { task, nice }
+                (known.nice, known.class_known, known.met_as) = (Some(*nice), true, None);
             }
-            PendingKind::Callback { kind, pid } => {
-                EventKind::Callback { kind, task: self.task(pid, None, Reference::Any) }
-            }
-            PendingKind::Mark { pid, label, value } => {
-                let task = self.task(pid, None, Reference::Any);
-                EventKind::Mark { task, label, value: value.value() }
-            }
-            PendingKind::CgroupMove { pid, path } => {
-                let task = self.task(pid, None, Reference::Any);
-                let to = self.cgroup(path)?;
-                let from = self.known[task.index()].cgroup.replace(to);
-                EventKind::CgroupMove { task, from: from.unwrap_or(CgroupId::ROOT), to }
-            }
-            PendingKind::CgroupWeight { cgroup, weight } => {
-                if cgroup as usize >= self.trace.cgroups().len() {
-                    self.trace.loss.unreadable += 1;
-                    return None;
-                }
-                EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
-            }
-            PendingKind::ContentionBegin { pid, holder, flags, lock } => {
-                let task = self.task(pid, None, Reference::Any);
-                let holder = self.task(holder, None, Reference::Any);
-                EventKind::ContentionBegin { task, lock, flags, holder }
-            }
-            PendingKind::ContentionEnd { pid, lock } => {
-                EventKind::ContentionEnd { task: self.task(pid, None, Reference::Any), lock }
-            }
-            PendingKind::Param { label } => EventKind::Param { label },
-            PendingKind::Print { label } => EventKind::Print { label },
-            PendingKind::Stack { pid, label } => {
-                EventKind::Stack { task: self.task(pid, None, Reference::Any), label }
-            }
-            // The others name tasks by their identities.
-            _ => return None,
-        })
+            _ => {}
+        }
+        Some(())
     }
 
-    /// The cgroup of a path (`/web/front`). An unknown one is added without a weight, with its parents. `None` when
-    /// there are too many.
-    fn cgroup(&mut self, path: NameId) -> Option<CgroupId> {
-        let whole = self.interner.text(path).trim_matches('/');
+    /// The cgroup of a path in [`Builder::moves`] (`/web/front`). An unknown one is added without a weight, with its
+    /// parents. `None` when there are too many.
+    fn cgroup(&mut self, path: CgroupId) -> Option<CgroupId> {
+        let whole = self.moves[path.index()].trim_matches('/');
         if self.paths.is_empty() && self.trace.cgroups().is_empty() {
             let path = "/".to_owned();
             self.trace.add_cgroup(CgroupInfo { path, parent: None, weight: None });
@@ -264,46 +205,24 @@ impl<'p> Builder<'p> {
         let ends = whole.match_indices('/').map(|(end, _)| end).chain([whole.len()]);
         for end in ends.filter(|end| *end > 0) {
             let prefix = &whole[..end];
-            at = match self.paths.get(prefix) {
-                Some(known) => *known,
-                None if self.trace.cgroups().len() >= CGROUPS_MAX => {
-                    self.trace.loss.unreadable += 1;
-                    return None;
-                }
-                None => {
-                    let info =
-                        CgroupInfo { path: prefix.to_owned(), parent: Some(at), weight: None };
-                    let id = self.trace.add_cgroup(info);
-                    self.paths.insert(prefix.to_owned(), id);
-                    id
-                }
-            };
+            if let Some(known) = self.paths.get(prefix) {
+                at = *known;
+                continue;
+            }
+            if self.trace.cgroups().len() >= CGROUPS_MAX {
+                self.trace.loss.unreadable += 1;
+                return None;
+            }
+            let path = prefix.to_owned();
+            at = self.trace.add_cgroup(CgroupInfo { path, parent: Some(at), weight: None });
+            self.paths.insert(prefix.to_owned(), at);
         }
         Some(at)
     }
 
     #[inline(always)]
-    fn event(&mut self, event: &PendingEvent, kind: EventKind) {
-        let event = Event { time_ns: event.time_ns, cpu: event.cpu, insns: 0, kind };
+    fn event(&mut self, event: Event) {
         self.parts.event(&mut self.trace, event);
-    }
-
-    #[inline]
-    fn switch(
-        &mut self,
-        event: &PendingEvent,
-        prev: IdentityId,
-        prev_state: TaskState,
-        next: IdentityId,
-    ) {
-        let prev = self.meet(event, prev, Reference::Any);
-        if prev_state == TaskState::Dead && !prev.is_idle() {
-            self.known[prev.index()].dead = true;
-        }
-        let next = self.meet(event, next, Reference::Living);
-        let known = self.set_running(event.cpu, next);
-        self.trace.loss.broken_switches += u64::from(known != prev && known != Self::UNKNOWN);
-        self.event(event, EventKind::Switch { prev, prev_state, next });
     }
 
     /// Notes what a CPU runs; returns what it was known to run.
@@ -311,62 +230,84 @@ impl<'p> Builder<'p> {
     fn set_running(&mut self, cpu: u32, task: TaskId) -> TaskId {
         let index = cpu as usize;
         if self.running.len() <= index {
-            self.running.resize(index + 1, Self::UNKNOWN);
+            self.running.resize(index + 1, UNKNOWN);
         }
         std::mem::replace(&mut self.running[index], task)
     }
 
-    /// The task that an event names as running; where it names none, the one that the CPU is known to run.
+    /// A task that the event names by its pid; where it names none, the one that the CPU is known to run.
     #[inline]
-    fn running_task(&mut self, event: &PendingEvent, named: Option<IdentityId>) -> TaskId {
-        let Some(identity) = named.map(|id| self.interner.get(id)) else {
+    fn by_pid(&mut self, event: &Event, id: TaskId) -> TaskId {
+        if id == NOT_NAMED {
             let running = self.running.get(event.cpu as usize).copied();
-            return running.filter(|task| *task != Self::UNKNOWN).unwrap_or(TaskId::IDLE);
-        };
-        let found = self.current.get(identity.pid);
-        if let Some(id) = found
-            && (!self.has_renames || id.is_idle() || self.known[id.index()].name_looked_up)
+            return running.filter(|task| *task != UNKNOWN).unwrap_or(TaskId::IDLE);
+        }
+        let (pid, pid_number) = self.pid(id);
+        let found = self.found(pid, pid_number);
+        if let Some(task) = found
+            && (!self.has_renames || task.is_idle() || self.known[task.index()].name_looked_up)
         {
-            return id;
+            return task;
         }
         let name = match self.has_renames {
-            true => self.renames.at(event.time_ns, identity.pid),
-            false => KnownName::Name(identity.name),
+            true => self.renames.at(event.time_ns, pid),
+            false => Arc::clone(&self.identities[id.index()].name),
         };
-        let id = found.unwrap_or_else(|| self.enter(identity.pid, Some(name)));
-        self.known[id.index()].name_looked_up = true;
-        id
+        let task = found.unwrap_or_else(|| self.enter(pid, pid_number, &name));
+        self.known[task.index()].name_looked_up = true;
+        task
+    }
+
+    /// The pid of an identity, and its number.
+    #[inline]
+    fn pid(&mut self, id: TaskId) -> (u32, usize) {
+        if id.index() >= self.identities.len() {
+            self.interner.extend(&mut self.identities);
+        }
+        let identity = &self.identities[id.index()];
+        (identity.pid, identity.pid_number)
+    }
+
+    /// The task that has a pid now.
+    #[inline]
+    fn found(&self, pid: u32, pid_number: usize) -> Option<TaskId> {
+        if pid == 0 {
+            return Some(TaskId::IDLE);
+        }
+        self.current.get(pid_number).copied().filter(|task| *task != UNKNOWN)
     }
 
     /// A task that the event's own fields name: their name and class count.
     #[inline]
-    fn meet(&mut self, event: &PendingEvent, id: IdentityId, reference: Reference) -> TaskId {
-        let identity = self.interner.get(id);
-        let task = self.task(identity.pid, Some(identity.name), reference);
+    fn meet(&mut self, event: &Event, id: TaskId, reference: Reference) -> TaskId {
+        let (pid, pid_number) = self.pid(id);
+        let task = match self.found(pid, pid_number) {
+            Some(TaskId::IDLE) => return TaskId::IDLE,
+            Some(task) if !self.is_another(pid, task, reference) => task,
+            found => {
+                self.trace.loss.pid_reuses += u64::from(found.is_some());
+                let name = Arc::clone(&self.identities[id.index()].name);
+                self.enter(pid, pid_number, &name)
+            }
+        };
         let known = &mut self.known[task.index()];
-        if task.is_idle() || known.met_as == Some(id) {
-            return task;
+        if known.met_as != Some(id) {
+            known.met_as = Some(id);
+            self.take_name_and_class(event, task, id);
         }
-        known.met_as = Some(id);
-        self.take_name_and_class(event, task, identity.name, identity.class);
         task
     }
 
     #[cold]
-    fn take_name_and_class(
-        &mut self,
-        event: &PendingEvent,
-        task: TaskId,
-        name: NameId,
-        class: Class,
-    ) {
+    fn take_name_and_class(&mut self, event: &Event, task: TaskId, id: TaskId) {
         let known = &mut self.known[task.index()];
-        if !known.listed && known.name != Some(name) {
-            known.name = Some(name);
-            self.interner.text(name).clone_into(&mut self.trace.task_mut(task).comm);
+        let TaskIdentity { name, class, .. } = &self.identities[id.index()];
+        if !known.listed && known.name.as_ref() != Some(name) {
+            known.name = Some(Arc::clone(name));
+            (**name).clone_into(&mut self.trace.task_mut(task).comm);
         }
-        let Class::Nice(nice) = class else {
-            known.class_known |= class == Class::Other;
+        let Class::Nice(nice) = *class else {
+            known.class_known |= *class == Class::Other;
             return;
         };
         let is_change = known.class_known && known.nice != Some(nice);
@@ -377,22 +318,7 @@ impl<'p> Builder<'p> {
         known.class_known = true;
         known.nice = Some(nice);
         if is_change {
-            self.event(event, EventKind::Nice { task, nice });
-        }
-    }
-
-    /// The task that a pid means now.
-    #[inline]
-    fn task(&mut self, pid: u32, name: Option<NameId>, reference: Reference) -> TaskId {
-        if pid == 0 {
-            return TaskId::IDLE;
-        }
-        match self.current.get(pid) {
-            Some(id) if !self.is_another(pid, id, reference) => id,
-            found => {
-                self.trace.loss.pid_reuses += u64::from(found.is_some());
-                self.enter(pid, name.map(KnownName::Name))
-            }
+            self.event(Event { kind: EventKind::Nice { task, nice }, ..*event });
         }
     }
 
@@ -404,7 +330,7 @@ impl<'p> Builder<'p> {
             Reference::Birth => true,
             Reference::FirstWake => dead || exited,
             Reference::Living => dead,
-            Reference::Any => false,
+            Reference::Any | Reference::Pid => false,
         };
         // A header that lists the tasks has an entry for each that had this pid.
         is_another
@@ -412,18 +338,16 @@ impl<'p> Builder<'p> {
     }
 
     /// Makes a new task, or the next one of the header's, the one that a pid means.
-    fn enter(&mut self, pid: u32, name: Option<KnownName>) -> TaskId {
+    fn enter(&mut self, pid: u32, pid_number: usize, name: &str) -> TaskId {
         let listed = self.awaited.get_mut(&pid).and_then(VecDeque::pop_front);
-        let id = listed.unwrap_or_else(|| {
+        let task = listed.unwrap_or_else(|| {
             self.known.push(Known::default());
-            let info = match name {
-                Some(KnownName::Name(name)) => TaskInfo::new(pid, self.interner.text(name)),
-                Some(KnownName::Pid(of)) => TaskInfo::new(pid, &format!(":{of}")),
-                None => TaskInfo::new(pid, "<...>"),
-            };
-            self.trace.add_task(info)
+            self.trace.add_task(TaskInfo::new(pid, name))
         });
-        self.current.set(pid, id);
-        id
+        if self.current.len() <= pid_number {
+            self.current.resize(pid_number + 1, UNKNOWN);
+        }
+        self.current[pid_number] = task;
+        task
     }
 }

@@ -3,76 +3,81 @@
 //!
 //! Names can hold blanks and `=`, so fields are taken from the right, where only numbers stand.
 
+use super::interner::Named;
 use super::line::{CPUS_MAX, leading_number};
 use super::marks;
-use super::parsed::{Named, ParsedEvent, value};
-use crate::{LockFlags, TaskState};
+use super::stated::{Stated, TICK_FUNCTIONS, Tasks, printed, value};
+use crate::{EventKind, LockFlags, TaskState};
 
 /// A name can hold the arrow of a switch; after this many the line is unreadable.
 const ARROWS_MAX: usize = 16;
 
 /// Parses an event's fields; `None` when a known event lacks one.
-pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<ParsedEvent<'a>> {
+pub(super) fn parse(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
     Some(match event {
-        "sched_switch" => return switch(fields),
+        "contention_begin" => {
+            let (lock, rest) = fields.split_once(" (flags=")?;
+            let flags = LockFlags::parse(rest.strip_suffix(')')?)?;
+            tasks.contention(Some(flags), lock.to_owned())
+        }
+        "contention_end" => tasks.contention(None, first_word(fields).to_owned()),
+        "cgroup_attach_task" => {
+            let (_, rest) = fields.split_once("dst_path=")?;
+            let (path, rest) = rest.split_once(" pid=")?;
+            tasks.cgroup_move(first_word(rest).parse().ok()?, path.to_owned())
+        }
+        "tracing_mark_write" => return marks::parse(fields, tasks),
+        // trace-cmd calls the same event `print` and puts the function before the text.
+        "print" => {
+            let text = fields.strip_prefix("tracing_mark_write: ").unwrap_or(fields);
+            return marks::parse(text, tasks);
+        }
+        "bpf_trace_printk" => printed(fields),
+        "hrtimer_expire_entry" => {
+            let function = value(fields, "function=");
+            tasks.timer(function.is_some_and(|function| TICK_FUNCTIONS.contains(&function)))
+        }
+        "PERF_RECORD_LOST" => {
+            let count = fields.rsplit(' ').find_map(|word| word.parse().ok())?;
+            Stated::Event(EventKind::Lost { count })
+        }
+        _ => return scheduling(event, fields, tasks),
+    })
+}
+
+/// The events of the scheduler itself.
+fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
+    Some(Stated::Event(match event {
+        "sched_switch" => switch(fields, tasks)?,
         "sched_waking" => {
             let (task, rest) = one_task(fields)?;
-            ParsedEvent::Waking { task, target_cpu: target_cpu(rest)? }
+            let target_cpu = target_cpu(rest)?;
+            EventKind::Waking { task: tasks.named(task), waker: tasks.running(), target_cpu }
         }
         "sched_wakeup" => {
             let (task, rest) = one_task(fields)?;
             if value(rest, "success=") == Some("0") {
-                return Some(ParsedEvent::Other);
+                return Some(Stated::Other);
             }
-            ParsedEvent::Wakeup { task, target_cpu: target_cpu(rest)? }
+            EventKind::Wakeup { task: tasks.named(task), target_cpu: target_cpu(rest)? }
         }
         "sched_wakeup_new" => {
             let (task, rest) = one_task(fields)?;
-            ParsedEvent::WakeupNew { task, target_cpu: target_cpu(rest)? }
+            EventKind::WakeupNew { task: tasks.named(task), target_cpu: target_cpu(rest)? }
         }
         "sched_migrate_task" => {
             let (task, rest) = one_task(fields)?;
-            let from_cpu = cpu(value(rest, "orig_cpu=")?)?;
-            ParsedEvent::Migrate { task, from_cpu, to_cpu: cpu(value(rest, "dest_cpu=")?)? }
+            let (from_cpu, to_cpu) = (value(rest, "orig_cpu=")?, value(rest, "dest_cpu=")?);
+            let (from_cpu, to_cpu) = (cpu(from_cpu)?, cpu(to_cpu)?);
+            EventKind::Migrate { task: tasks.named(task), from_cpu, to_cpu }
         }
-        "sched_process_fork" => return fork(fields),
-        "cgroup_attach_task" => {
-            let (_, rest) = fields.split_once("dst_path=")?;
-            let (path, rest) = rest.split_once(" pid=")?;
-            ParsedEvent::CgroupMove { pid: first_word(rest).parse().ok()?, path }
-        }
-        "sched_process_exit" => ParsedEvent::Exit { task: one_task(fields)?.0 },
-        "contention_begin" => {
-            let (lock, rest) = fields.split_once(" (flags=")?;
-            let flags = LockFlags::parse(rest.strip_suffix(')')?)?;
-            ParsedEvent::ContentionBegin { pid: None, holder: 0, flags, lock }
-        }
-        "contention_end" => ParsedEvent::ContentionEnd { pid: None, lock: first_word(fields) },
-        "hrtimer_expire_entry" => tick(fields),
-        "tracing_mark_write" => return marks::parse(fields),
-        // trace-cmd calls the same event `print` and puts the function before the text.
-        "print" => {
-            let text = fields.strip_prefix("tracing_mark_write: ").unwrap_or(fields);
-            return marks::parse(text);
-        }
-        "bpf_trace_printk" => ParsedEvent::Print { label: fields },
-        "PERF_RECORD_LOST" => {
-            let count = fields.rsplit(' ').find_map(|word| word.parse().ok())?;
-            ParsedEvent::Lost { count }
-        }
-        _ => ParsedEvent::Other,
-    })
+        "sched_process_fork" => fork(fields, tasks)?,
+        "sched_process_exit" => EventKind::Exit { task: tasks.named(one_task(fields)?.0) },
+        _ => return Some(Stated::Other),
+    }))
 }
 
-/// The timer that is the scheduler's tick: `tick_sched_timer` up to 6.8, `tick_nohz_handler` after.
-fn tick<'a>(fields: &str) -> ParsedEvent<'a> {
-    match value(fields, "function=") {
-        Some("tick_nohz_handler" | "tick_sched_timer") => ParsedEvent::Tick,
-        _ => ParsedEvent::Other,
-    }
-}
-
-fn switch(fields: &str) -> Option<ParsedEvent<'_>> {
+fn switch(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
     let raw = fields.strip_prefix("prev_comm=");
     let arrow = if raw.is_some() { " ==> next_comm=" } else { " ==> " };
     let text = raw.unwrap_or(fields);
@@ -80,7 +85,8 @@ fn switch(fields: &str) -> Option<ParsedEvent<'_>> {
         let (left, right) = (&text[..at], &text[at + arrow.len()..]);
         let sides = if raw.is_some() { raw_sides(left, right) } else { pretty_sides(left, right) };
         if let Some((prev, state, next)) = sides {
-            return Some(ParsedEvent::Switch { prev, prev_state: task_state(state)?, next });
+            let (prev, next) = (tasks.named(prev), tasks.named(next));
+            return Some(EventKind::Switch { prev, prev_state: task_state(state)?, next });
         }
     }
     None
@@ -130,13 +136,16 @@ fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
     Some((Named { pid, comm: &text[..at], prio }, rest))
 }
 
-fn fork(fields: &str) -> Option<ParsedEvent<'_>> {
+fn fork(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
     let text = fields.strip_prefix("comm=")?;
     let (text, child_pid) = text.rsplit_once(" child_pid=")?;
     let (text, child_comm) = text.rsplit_once(" child_comm=")?;
     let (comm, pid) = text.rsplit_once(" pid=")?;
-    let named = |pid: &str, comm| Some(Named { pid: pid.parse().ok()?, comm, prio: None });
-    Some(ParsedEvent::Fork {
+    let mut named = |pid: &str, comm| {
+        let named = Named { pid: pid.parse().ok()?, comm, prio: None };
+        Some(tasks.named(named))
+    };
+    Some(EventKind::Fork {
         parent: named(pid, comm)?,
         child: named(first_word(child_pid), child_comm)?,
     })

@@ -1,7 +1,7 @@
 //! Lines that are no events: comments, trace-cmd's preamble, lost-events lines, call chains.
 
 use super::line::{CPUS_MAX, leading_number};
-use super::parsed::value;
+use super::stated::value;
 use crate::escape::unescape;
 use crate::{CgroupId, CgroupInfo, TaskInfo};
 

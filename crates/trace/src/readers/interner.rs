@@ -1,11 +1,24 @@
-//! Tasks as events name them: a pid with a name and a scheduling class. Each distinct name and each distinct identity
-//! is kept once and referred to by number.
+//! Tasks as events name them: a pid with a name and a scheduling class. Each distinct identity is kept once. Until it
+//! is known which task it means at the time of an event, the event has its number as [`TaskId`].
+//!
+//! The threads of a reader share one table. Numbers depend on which thread asks first; only their equality counts.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of a name in its [`Interner`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NameId(u32);
+use crate::TaskId;
+
+/// In place of an identity: the task that the CPU runs, which the event does not name.
+pub(super) const NOT_NAMED: TaskId = TaskId(u32::MAX);
+
+/// A task as a line or record names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named<'a> {
+    pub(super) pid: u32,
+    pub(super) comm: &'a str,
+    /// The kernel's priority; 100…139 are the nice values.
+    pub(super) prio: Option<i32>,
+}
 
 /// A task's scheduling class, as far as an event shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +32,7 @@ pub(super) enum Class {
 
 impl Class {
     /// From the kernel's priority: 100…139 are nice −20…19 (`NICE_TO_PRIO`).
-    pub(super) fn of(prio: Option<i32>) -> Self {
+    fn of(prio: Option<i32>) -> Self {
         match prio {
             None => Self::Unknown,
             Some(prio @ 100..=139) => Self::Nice((prio - 120) as i8),
@@ -29,118 +42,97 @@ impl Class {
 }
 
 /// A task as an event names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub(super) struct TaskIdentity {
     pub(super) pid: u32,
-    pub(super) name: NameId,
+    /// Pids are numbered in the order of their appearance.
+    pub(super) pid_number: usize,
+    pub(super) name: Arc<str>,
     pub(super) class: Class,
 }
-
-/// The number of an identity in its [`Interner`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct IdentityId(pub(super) u32);
 
 /// The first and the last eight bytes of a name, and its length: no two names of up to [`KEY_BYTES`] share them.
 type NameKey = (u64, u64, usize);
 const KEY_BYTES: usize = 16;
 
-/// An identity that was asked for before.
-#[derive(Clone, Copy, Debug)]
-struct Recent {
-    pid: u32,
-    class: Class,
-    name: NameKey,
-    id: IdentityId,
-}
-
-/// Identities that are found without the hash tables.
+/// An identity that was asked for before, with its number.
+type Recent = ((u32, Class, NameKey), TaskId);
+/// Identities that are found without the table.
 const RECENT: usize = 1 << 11;
 /// Equals none: no name is so long.
-const NO_IDENTITY: Recent =
-    Recent { pid: 0, class: Class::Unknown, name: (0, 0, usize::MAX), id: IdentityId(0) };
+const NO_IDENTITY: Recent = ((0, Class::Unknown, (0, 0, usize::MAX)), NOT_NAMED);
 
-/// Names and identities by number. Numbers are given in order of first appearance.
-#[derive(Debug)]
-pub(super) struct Interner {
-    names: Vec<Box<str>>,
-    name_numbers: HashMap<Box<str>, u32>,
+/// The identities by number.
+#[derive(Debug, Default)]
+struct Table {
     identities: Vec<TaskIdentity>,
-    identity_numbers: HashMap<TaskIdentity, u32>,
+    numbers: HashMap<(u32, Class, Arc<str>), TaskId>,
+    pid_numbers: HashMap<u32, usize>,
+}
+
+/// Gives identities their numbers. Clones share the table; each has identities of its own that it finds fast.
+#[derive(Clone, Debug)]
+pub(super) struct Interner {
+    table: Arc<Mutex<Table>>,
     /// By pid and whether the class is known.
     recent: Box<[Recent; RECENT]>,
 }
 
 impl Default for Interner {
     fn default() -> Self {
-        Self {
-            names: Vec::new(),
-            name_numbers: HashMap::new(),
-            identities: Vec::new(),
-            identity_numbers: HashMap::new(),
-            recent: Box::new([NO_IDENTITY; RECENT]),
-        }
+        Self { table: Arc::default(), recent: Box::new([NO_IDENTITY; RECENT]) }
     }
 }
 
 impl Interner {
-    /// The number of a name.
-    pub(super) fn name(&mut self, text: &str) -> NameId {
-        if let Some(number) = self.name_numbers.get(text) {
-            return NameId(*number);
-        }
-        let number = self.names.len() as u32;
-        self.names.push(text.into());
-        self.name_numbers.insert(text.into(), number);
-        NameId(number)
-    }
-
     /// The number of an identity. The idle task (pid 0) has a name for each CPU; all of them are one identity.
     #[inline]
-    pub(super) fn identity(&mut self, pid: u32, name: &str, class: Class) -> IdentityId {
-        let (name, class) = if pid == 0 { ("", Class::Unknown) } else { (name, class) };
+    pub(super) fn identity(&mut self, named: Named<'_>) -> TaskId {
+        let Named { pid, comm, prio } = named;
+        let (name, class) = if pid == 0 { ("", Class::Unknown) } else { (comm, Class::of(prio)) };
         if name.len() > KEY_BYTES {
             return self.look_up(pid, name, class);
         }
-        let key = name_key(name.as_bytes());
+        let key = (pid, class, name_key(name.as_bytes()));
         // Wakers are named by their pids alone, and have entries of their own.
         let index = (pid as usize * 2 + usize::from(class == Class::Unknown)) % RECENT;
-        let recent = &self.recent[index];
-        if recent.name == key && recent.pid == pid && recent.class == class {
-            return recent.id;
+        let (known, id) = self.recent[index];
+        if known == key {
+            return id;
         }
         let id = self.look_up(pid, name, class);
-        self.recent[index] = Recent { pid, class, name: key, id };
+        self.recent[index] = (key, id);
         id
     }
 
+    /// The identity of a task that an event names by its pid alone.
+    pub(super) fn by_pid(&mut self, pid: u32) -> TaskId {
+        self.identity(Named { pid, comm: "<...>", prio: None })
+    }
+
     #[cold]
-    fn look_up(&mut self, pid: u32, name: &str, class: Class) -> IdentityId {
-        let identity = TaskIdentity { pid, name: self.name(name), class };
-        let fresh = self.identities.len() as u32;
-        let number = *self.identity_numbers.entry(identity).or_insert(fresh);
-        if number == fresh {
-            self.identities.push(identity);
+    fn look_up(&mut self, pid: u32, name: &str, class: Class) -> TaskId {
+        let name: Arc<str> = name.into();
+        let table = &mut *self.table();
+        let fresh = TaskId(table.identities.len() as u32);
+        let id = *table.numbers.entry((pid, class, Arc::clone(&name))).or_insert(fresh);
+        if id == fresh {
+            let pids = table.pid_numbers.len();
+            let pid_number = *table.pid_numbers.entry(pid).or_insert(pids);
+            table.identities.push(TaskIdentity { pid, pid_number, name, class });
         }
-        IdentityId(number)
+        id
     }
 
-    /// The identity with this number, which must be one of this interner.
-    #[inline]
-    pub(super) fn get(&self, id: IdentityId) -> TaskIdentity {
-        self.identities[id.0 as usize]
+    /// Appends the identities that are not known yet; `known` are the first of this interner.
+    #[cold]
+    pub(super) fn extend(&self, known: &mut Vec<TaskIdentity>) {
+        known.extend_from_slice(&self.table().identities[known.len()..]);
     }
 
-    /// The text of a name, which must be one of this interner.
-    pub(super) fn text(&self, name: NameId) -> &str {
-        &self.names[name.0 as usize]
-    }
-
-    /// The identities from a number on, with their names, in the order of their numbers.
-    pub(super) fn identities_from(
-        &self,
-        first: usize,
-    ) -> impl ExactSizeIterator<Item = (TaskIdentity, &str)> {
-        self.identities[first..].iter().map(|identity| (*identity, self.text(identity.name)))
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Another thread's panic ends the reading anyway.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,34 +149,45 @@ fn name_key(text: &[u8]) -> NameKey {
 mod tests {
     use super::*;
 
+    fn named(pid: u32, comm: &str, prio: Option<i32>) -> Named<'_> {
+        Named { pid, comm, prio }
+    }
+
+    fn identities(interner: &Interner) -> Vec<TaskIdentity> {
+        let mut all = Vec::new();
+        interner.extend(&mut all);
+        all
+    }
+
     #[test]
     fn equal_identities_have_one_number() {
         let mut interner = Interner::default();
-        let nice = |nice| Class::Nice(nice);
-        let first = interner.identity(7, "cat", nice(0));
-        assert_eq!(interner.identity(7, "cat", nice(0)), first);
+        let first = interner.identity(named(7, "cat", Some(120)));
         let long = "a name of more than sixteen bytes";
+        let mut clone = interner.clone();
+        assert_eq!(clone.identity(named(7, "cat", Some(120))), first);
         let others = [
-            interner.identity(8, "cat", nice(0)),
-            interner.identity(7, "dog", nice(0)),
-            interner.identity(7, "cat", nice(5)),
-            interner.identity(7, "cat", Class::Unknown),
-            interner.identity(7, long, nice(0)),
+            interner.identity(named(8, "cat", Some(120))),
+            interner.identity(named(7, "dog", Some(120))),
+            clone.identity(named(7, "cat", Some(125))),
+            interner.identity(named(7, "cat", None)),
+            interner.identity(named(7, long, Some(120))),
         ];
         assert_eq!(others.map(|id| id.0), [1, 2, 3, 4, 5]);
-        assert_eq!(interner.text(interner.get(others[4]).name), long);
-        assert_eq!(interner.identity(7, long, nice(0)), others[4]);
+        assert_eq!(clone.identity(named(7, long, Some(120))), others[4]);
+        let all = identities(&interner);
         assert_eq!(
-            interner.identities_from(4).map(|(_, name)| name).collect::<Vec<_>>(),
-            ["cat", long]
+            all.iter().map(|known| known.pid_number).collect::<Vec<_>>(),
+            [0, 1, 0, 0, 0, 0]
         );
+        assert_eq!((&*all[4].name, &*all[5].name), ("cat", long));
     }
 
     #[test]
     fn the_idle_task_has_one_identity() {
         let mut interner = Interner::default();
-        let idle = interner.identity(0, "swapper/0", Class::Nice(0));
-        assert_eq!(interner.identity(0, "swapper/1", Class::Unknown), idle);
+        let idle = interner.identity(named(0, "swapper/0", Some(120)));
+        assert_eq!(interner.identity(named(0, "swapper/1", None)), idle);
     }
 
     #[test]
@@ -193,8 +196,8 @@ mod tests {
         for length in 0..40 {
             let name = "n".repeat(length);
             for other in [name.clone() + "m", format!("m{name}"), name.clone()] {
-                let id = interner.identity(7, &other, Class::Other);
-                assert_eq!(interner.text(interner.get(id).name), other);
+                let id = interner.identity(named(7, &other, Some(0)));
+                assert_eq!(&*identities(&interner)[id.index()].name, other);
             }
         }
     }

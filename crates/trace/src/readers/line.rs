@@ -89,12 +89,9 @@ fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
         return separated.then_some((comm.trim(), Some(number)));
     }
     if let Some(comm) = before.strip_suffix('-') {
-        if digits == "1" && comm.ends_with(char::is_whitespace) {
-            let comm = comm.trim_end().trim_end_matches("-1/");
-            return Some((comm.trim(), None));
-        }
-        if digits == "1" && comm.ends_with("-1/") {
-            return Some((comm[..comm.len() - 3].trim(), None));
+        let group = comm.strip_suffix("-1/");
+        if digits == "1" && (group.is_some() || comm.ends_with(char::is_whitespace)) {
+            return Some((group.unwrap_or(comm).trim(), None));
         }
         return Some((comm.trim_start(), Some(number)));
     }

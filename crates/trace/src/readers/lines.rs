@@ -1,6 +1,6 @@
 //! Lines of an input, one buffer for all of them, bounded.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 /// The longest line that is parsed. Longer ones are skipped, and count as unreadable.
 pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
@@ -20,51 +20,33 @@ pub(super) enum End {
 pub(super) struct Lines<R> {
     input: R,
     text: Vec<u8>,
-    /// The number of the line last read, from 1.
-    pub(super) number: u64,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, text: Vec::new(), number: 0 }
+        Self { input, text: Vec::new() }
     }
 
     /// The next line without its line feed, or `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<(&[u8], End)>> {
         self.text.clear();
-        let mut any = false;
-        let end = loop {
-            let chunk = match self.input.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(e),
-            };
-            if chunk.is_empty() {
-                break End::Input;
-            }
-            any = true;
-            let newline = chunk.iter().position(|b| *b == b'\n');
-            let line_part = newline.unwrap_or(chunk.len());
-            let room = LINE_BYTES_MAX - self.text.len();
-            self.text.extend_from_slice(&chunk[..line_part.min(room)]);
-            let too_long = line_part > room;
-            self.input.consume(newline.map_or(line_part, |at| at + 1));
-            if too_long {
-                if newline.is_none() {
-                    self.input.skip_until(b'\n')?;
-                }
-                break End::TooLong;
-            }
-            if newline.is_some() {
-                break End::Newline;
-            }
-        };
-        if !any {
+        let most = LINE_BYTES_MAX as u64 + 1;
+        let read = self.input.by_ref().take(most).read_until(b'\n', &mut self.text)?;
+        if read == 0 {
             return Ok(None);
         }
-        self.number += 1;
-        if end == End::Newline && self.text.last() == Some(&b'\r') {
-            self.text.pop();
+        let end = match self.text.pop_if(|byte| *byte == b'\n') {
+            Some(_) => End::Newline,
+            None if self.text.len() > LINE_BYTES_MAX => End::TooLong,
+            None => End::Input,
+        };
+        match end {
+            End::Newline => _ = self.text.pop_if(|byte| *byte == b'\r'),
+            End::TooLong => {
+                self.text.truncate(LINE_BYTES_MAX);
+                self.input.skip_until(b'\n')?;
+            }
+            End::Input => {}
         }
         Ok(Some((&self.text, end)))
     }
@@ -80,7 +62,6 @@ mod tests {
         assert_eq!(lines.next().unwrap(), Some((&b"a"[..], End::Newline)));
         assert_eq!(lines.next().unwrap(), Some((&b""[..], End::Newline)));
         assert_eq!(lines.next().unwrap(), Some((&b"b"[..], End::Input)));
-        assert_eq!(lines.number, 3);
         assert_eq!(lines.next().unwrap(), None);
     }
 

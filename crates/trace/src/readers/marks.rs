@@ -11,53 +11,54 @@
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
 //! ```
 
-use super::parsed::{ParsedEvent, value};
-use crate::{CallbackKind, LockFlags};
+use super::stated::{NO_LABEL, Stated, Tasks, value};
+use crate::{CallbackKind, CgroupId, EventKind, LockFlags};
 
-/// Parses the text of a mark; other programs' marks are [`ParsedEvent::Other`]. `None` for a damaged one of our
-/// own.
-pub(super) fn parse(text: &str) -> Option<ParsedEvent<'_>> {
+/// Parses the text of a mark; other programs' marks are [`Stated::Other`]. `None` for a damaged one of our own.
+pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
     if let Some(counter) = text.strip_prefix("C|") {
-        return Some(self::counter(counter).unwrap_or(ParsedEvent::Other));
+        return Some(self::counter(counter, tasks).unwrap_or(Stated::Other));
     }
-    let Some(own) = text.strip_prefix("fairground:") else { return Some(ParsedEvent::Other) };
+    let Some(own) = text.strip_prefix("fairground:") else { return Some(Stated::Other) };
     let (kind, rest) = own.split_once(' ').unwrap_or((own, ""));
+    let mut pid = |key, words| Some(tasks.by_pid(value(words, key)?.parse().ok()?));
     Some(match kind {
-        "param" => ParsedEvent::Param { label: rest },
+        "param" => Stated::WithText(EventKind::Param { label: NO_LABEL }, rest.to_owned()),
         "nice" => {
             let nice = value(rest, "nice=")?.parse().ok().filter(|nice| (-20..=19).contains(nice));
-            ParsedEvent::Nice { pid: value(rest, "pid=")?.parse().ok()?, nice: nice? }
+            Stated::Event(EventKind::Nice { task: pid("pid=", rest)?, nice: nice? })
         }
         "callback" => {
             let name = rest.split(' ').next()?;
             let kind = CallbackKind::ALL.into_iter().find(|kind| kind.name() == name)?;
-            ParsedEvent::Callback { kind, pid: value(rest, "pid=")?.parse().ok()? }
+            Stated::Event(EventKind::Callback { kind, task: pid("pid=", rest)? })
         }
-        "cgroup_weight" => ParsedEvent::CgroupWeight {
-            cgroup: value(rest, "cgroup=")?.parse().ok()?,
+        "cgroup_weight" => Stated::Event(EventKind::CgroupWeight {
+            cgroup: CgroupId(value(rest, "cgroup=")?.parse().ok()?),
             weight: value(rest, "weight=")?.parse().ok()?,
-        },
+        }),
         "contention_begin" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
-            ParsedEvent::ContentionBegin {
-                pid: Some(value(numbers, "pid=")?.parse().ok()?),
-                holder: value(numbers, "holder=")?.parse().ok()?,
-                flags: LockFlags::parse(value(numbers, "flags=")?)?,
-                lock,
-            }
+            let (task, holder) = (pid("pid=", numbers)?, pid("holder=", numbers)?);
+            let flags = LockFlags::parse(value(numbers, "flags=")?)?;
+            let begin = EventKind::ContentionBegin { task, lock: NO_LABEL, flags, holder };
+            Stated::WithText(begin, lock.to_owned())
         }
         "contention_end" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
-            ParsedEvent::ContentionEnd { pid: Some(value(numbers, "pid=")?.parse().ok()?), lock }
+            let end = EventKind::ContentionEnd { task: pid("pid=", numbers)?, lock: NO_LABEL };
+            Stated::WithText(end, lock.to_owned())
         }
-        "lost" => ParsedEvent::LostHere,
-        _ => ParsedEvent::Other,
+        "lost" => Stated::LostHere,
+        _ => Stated::Other,
     })
 }
 
 /// `pid|name|value`, the counter of Android's atrace.
-fn counter(text: &str) -> Option<ParsedEvent<'_>> {
+fn counter(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
     let (pid, rest) = text.split_once('|')?;
-    let (label, value) = rest.rsplit_once('|')?;
-    Some(ParsedEvent::Mark { pid: pid.parse().ok()?, label, value: value.parse().ok()? })
+    let (name, value) = rest.rsplit_once('|')?;
+    let task = tasks.by_pid(pid.parse().ok()?);
+    let mark = EventKind::Mark { task, label: NO_LABEL, value: value.parse().ok()? };
+    Some(Stated::WithText(mark, name.to_owned()))
 }

@@ -6,153 +6,87 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::mem::take;
+use std::iter::Peekable;
 use std::vec;
 
-use super::pending::PendingEvent;
+use crate::packed::Packed;
 
-/// Events in order of time that were added together.
-#[derive(Debug)]
-struct Segment {
-    next: PendingEvent,
-    /// The events behind `next`.
-    rest: vec::IntoIter<PendingEvent>,
-}
-
-/// The time of a segment's next event, and the number of the segment: of equal times the earlier segment's comes first.
+/// The time of a run's next event, and the number of the run: of equal times the earlier run's comes first.
 type Head = Reverse<(u64, usize)>;
 
 /// Merges events. Equal times keep the order in which the events were added.
 #[derive(Debug, Default)]
 pub(super) struct RunMerger {
-    /// By number; `None` once all its events have been taken out.
-    segments: Vec<Option<Segment>>,
-    /// Of all segments that have events left.
+    /// By number; empty once all its events have been taken out.
+    runs: Vec<Peekable<vec::IntoIter<Packed>>>,
+    /// Of all runs that have events left.
     heads: BinaryHeap<Head>,
-    /// The run that grows by [`RunMerger::push`].
-    open: Vec<PendingEvent>,
     /// Events added.
-    len: usize,
-    /// The earliest and the latest time.
-    extent: Option<(u64, u64)>,
+    pub(super) len: usize,
+    /// The earliest and the latest time, ns; `None` without events.
+    pub(super) extent: Option<(u64, u64)>,
     /// The time of the last event taken out, ns.
     taken_ns: u64,
-    late: u64,
+    /// Late events taken out so far.
+    pub(super) late: u64,
 }
 
 impl RunMerger {
-    /// Adds an event.
-    #[inline]
-    pub(super) fn push(&mut self, event: PendingEvent) {
-        if self.open.last().is_some_and(|last| last.time_ns > event.time_ns) {
-            self.close();
-        }
-        self.open.push(event);
-        self.note(1, event.time_ns, event.time_ns);
-    }
-
     /// Adds a run, which must be in order of time.
-    pub(super) fn push_run(&mut self, run: Vec<PendingEvent>) {
-        self.close();
-        if let Some((first, last)) = run.first().zip(run.last()) {
-            self.note(run.len(), first.time_ns, last.time_ns);
-            self.add(run);
-        }
-    }
-
-    fn note(&mut self, events: usize, first_ns: u64, last_ns: u64) {
-        self.len += events;
+    pub(super) fn add(&mut self, run: Vec<Packed>) {
+        let Some((first_ns, last_ns)) =
+            run.first().zip(run.last()).map(|(first, last)| (first.time_ns, last.time_ns))
+        else {
+            return;
+        };
         let (start_ns, end_ns) = self.extent.unwrap_or((first_ns, last_ns));
         self.extent = Some((start_ns.min(first_ns), end_ns.max(last_ns)));
-    }
-
-    /// What is pushed from here on is a run of its own.
-    fn close(&mut self) {
-        let run = take(&mut self.open);
-        self.add(run);
-    }
-
-    fn add(&mut self, run: Vec<PendingEvent>) {
-        let mut rest = run.into_iter();
-        if let Some(next) = rest.next() {
-            self.heads.push(Reverse((next.time_ns, self.segments.len())));
-            self.segments.push(Some(Segment { next, rest }));
-        }
-    }
-
-    /// The number of events added so far.
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The earliest and the latest time of the events added so far, ns; `None` without events.
-    pub(super) fn extent(&self) -> Option<(u64, u64)> {
-        self.extent
-    }
-
-    /// The number of late events taken out so far.
-    pub(super) fn late(&self) -> u64 {
-        self.late
+        self.len += run.len();
+        self.heads.push(Reverse((first_ns, self.runs.len())));
+        self.runs.push(run.into_iter().peekable());
     }
 
     /// Takes out all events up to a time, in order of time.
-    pub(super) fn take_until(&mut self, until_ns: u64, mut take_over: impl FnMut(&PendingEvent)) {
-        self.close();
+    pub(super) fn take_until(&mut self, until_ns: u64, mut take_over: impl FnMut(Packed)) {
         while let Some(Reverse((time_ns, number))) = self.heads.peek().copied()
             && time_ns <= until_ns
         {
             self.heads.pop();
+            // The run's events that stand before another run's next one.
             let limit = self.heads.peek().map_or((u64::MAX, usize::MAX), |head| head.0);
-            let slot = &mut self.segments[number];
-            let Some(segment) = slot else { continue };
-            let head = segment.take(number, limit, until_ns, |mut event| {
+            let stands_before =
+                |event: &Packed| event.time_ns <= until_ns && (event.time_ns, number) <= limit;
+            let run = &mut self.runs[number];
+            while let Some(mut event) = run.next_if(stands_before) {
                 if event.time_ns < self.taken_ns {
                     event.time_ns = self.taken_ns;
                     self.late += 1;
                 }
                 self.taken_ns = event.time_ns;
-                take_over(&event);
-            });
-            match head {
-                Some(time_ns) => self.heads.push(Reverse((time_ns, number))),
-                None => *slot = None,
+                take_over(event);
             }
-        }
-    }
-}
-
-impl Segment {
-    /// Takes out the events that stand before another segment's next one; returns the time of the first that is left.
-    #[inline(always)]
-    fn take(
-        &mut self,
-        number: usize,
-        limit: (u64, usize),
-        until_ns: u64,
-        mut take_over: impl FnMut(PendingEvent),
-    ) -> Option<u64> {
-        loop {
-            let time_ns = self.next.time_ns;
-            if (time_ns, number) > limit || time_ns > until_ns {
-                return Some(time_ns);
+            match run.peek() {
+                Some(next) => self.heads.push(Reverse((next.time_ns, number))),
+                None => *run = Vec::new().into_iter().peekable(),
             }
-            take_over(self.next);
-            self.next = self.rest.next()?;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::pending::PendingKind;
+    use super::super::batch::Runs;
     use super::*;
+    use crate::EventKind;
     use proptest::prelude::*;
 
     /// Events of these times; the CPU is the position.
-    fn events(times: &[u64]) -> Vec<PendingEvent> {
-        let kind = PendingKind::Nice { pid: 1, nice: 0 };
-        let numbered = times.iter().zip(0..);
-        numbered.map(|(time_ns, cpu)| PendingEvent { time_ns: *time_ns, cpu, kind }).collect()
+    fn runs(times: impl IntoIterator<Item = u64>) -> Vec<Vec<Packed>> {
+        let mut events = Runs::default();
+        for (time_ns, cpu) in times.into_iter().zip(0..) {
+            events.push(time_ns, cpu, EventKind::Lost { count: 1 });
+        }
+        events.runs
     }
 
     fn taken(merger: &mut RunMerger, until_ns: u64) -> Vec<(u64, u32)> {
@@ -163,11 +97,12 @@ mod tests {
 
     fn merged(times: &[u64]) -> Vec<(u64, u32)> {
         let mut merger = RunMerger::default();
-        events(times).into_iter().for_each(|event| merger.push(event));
+        runs(times.to_vec()).into_iter().for_each(|run| merger.add(run));
         let extent = times.iter().copied().min().zip(times.iter().copied().max());
-        assert_eq!((merger.len(), merger.extent()), (times.len(), extent));
+        assert_eq!((merger.len, merger.extent), (times.len(), extent));
         let found = taken(&mut merger, u64::MAX);
-        assert_eq!(merger.late(), 0);
+        assert_eq!(merger.late, 0);
+        assert!(merger.runs.iter_mut().all(|run| run.peek().is_none()));
         found
     }
 
@@ -190,12 +125,7 @@ mod tests {
         ) {
             runs.iter_mut().for_each(|run| run.sort_unstable());
             let times = runs.concat();
-            let mut all = events(&times).into_iter();
-            let mut merger = RunMerger::default();
-            runs.iter().for_each(|run| merger.push_run(all.by_ref().take(run.len()).collect()));
-            prop_assert_eq!(merger.len(), times.len());
-            prop_assert_eq!(taken(&mut merger, u64::MAX), sorted(&times));
-            prop_assert!(merger.segments.iter().all(Option::is_none));
+            prop_assert_eq!(merged(&times), sorted(&times));
         }
 
         /// In rounds, each of which may be taken out up to any time: what comes in time is in order, the rest is
@@ -209,14 +139,14 @@ mod tests {
             for (times, until_ns) in rounds {
                 late += times.iter().filter(|time_ns| **time_ns < last_ns).count() as u64;
                 all.extend(times.iter().map(|time_ns| last_ns.max(*time_ns)));
-                events(&times).into_iter().for_each(|event| merger.push(event));
+                runs(times).into_iter().for_each(|run| merger.add(run));
                 found.extend(taken(&mut merger, until_ns));
                 last_ns = found.last().map_or(0, |(time_ns, _)| *time_ns);
             }
             found.extend(taken(&mut merger, u64::MAX));
             all.sort_unstable();
             prop_assert_eq!(found.iter().map(|(time_ns, _)| *time_ns).collect::<Vec<_>>(), all);
-            prop_assert_eq!(merger.late(), late);
+            prop_assert_eq!(merger.late, late);
         }
     }
 

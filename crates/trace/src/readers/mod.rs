@@ -33,12 +33,11 @@ mod line;
 mod lines;
 mod marks;
 mod merge;
-mod parsed;
 mod parts;
-mod pending;
 mod perf_data;
 mod renames;
 mod stack_text;
+mod stated;
 mod text;
 mod trace_dat;
 
@@ -127,7 +126,7 @@ fn look(name: &str, mut input: impl BufRead) -> Result<(Vec<u8>, impl BufRead), 
 }
 
 fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, ReadError> {
-    if start.starts_with(trace_dat::MAGIC) {
+    if start.starts_with(binary::MAGIC) {
         let (bytes, cut) = whole(name, input)?;
         return trace_dat::read(name, &bytes, cut);
     }

@@ -1,40 +1,30 @@
 //! Names of tasks that come with a time of their own, in an input whose events do not name the task that ran.
 
 use std::collections::HashMap;
-
-use super::interner::NameId;
+use std::sync::Arc;
 
 /// How a task gets a name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Rename {
-    To(NameId),
+    To(Arc<str>),
     /// The name that the task with this pid has at that time.
     Like(u32),
-}
-
-/// What a task is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KnownName {
-    Name(NameId),
-    /// Nothing is known but this pid.
-    Pid(u32),
 }
 
 /// The names of tasks over time.
 #[derive(Debug, Default)]
 pub(super) struct Renames {
     /// From when on which task has which name: the first `applied` in order of time, then in the order of the input
-    /// until
-    /// [`Renames::sort`].
+    /// until [`Renames::sort`].
     all: Vec<(u64, u32, Rename)>,
     applied: usize,
-    names: HashMap<u32, KnownName>,
+    names: HashMap<u32, Arc<str>>,
 }
 
 impl Renames {
-    /// Notes that a task gets a name at a time. A time before that of the last question counts as that time.
-    pub(super) fn add(&mut self, time_ns: u64, pid: u32, rename: Rename) {
-        self.all.push((time_ns, pid, rename));
+    /// Moves names here: from when on which task has it. A time before that of the last question counts as that time.
+    pub(super) fn add(&mut self, names: &mut Vec<(u64, u32, Rename)>) {
+        self.all.append(names);
     }
 
     /// Whether the input has such names at all.
@@ -49,20 +39,20 @@ impl Renames {
     }
 
     /// What a task that runs at a time is called. Times must not decrease from question to question. A task without a
-    /// name is called by its pid from the first question on.
-    pub(super) fn at(&mut self, time_ns: u64, pid: u32) -> KnownName {
+    /// name is called by its pid, `:7`, from the first question on.
+    pub(super) fn at(&mut self, time_ns: u64, pid: u32) -> Arc<str> {
         while let Some((_, pid, rename)) =
             self.all.get(self.applied).filter(|(from_ns, ..)| *from_ns <= time_ns)
         {
             let name = match rename {
-                Rename::To(name) => Some(KnownName::Name(*name)),
-                Rename::Like(parent) => self.names.get(parent).copied(),
+                Rename::To(name) => Some(name),
+                Rename::Like(parent) => self.names.get(parent),
             };
-            if let Some(name) = name {
+            if let Some(name) = name.map(Arc::clone) {
                 self.names.insert(*pid, name);
             }
             self.applied += 1;
         }
-        *self.names.entry(pid).or_insert(KnownName::Pid(pid))
+        Arc::clone(self.names.entry(pid).or_insert_with(|| format!(":{pid}").into()))
     }
 }

@@ -2,8 +2,9 @@
 //! their event an address, the function and its file each (perf). The called function stands before its caller.
 
 use super::collect::Collector;
+use super::interner::Named;
 use super::line::Line;
-use super::parsed::ParsedEvent;
+use super::stated::Tasks;
 
 /// Frames of a stack that are kept.
 const FRAMES_MAX: usize = 128;
@@ -65,8 +66,10 @@ impl StackText {
         self.frames.reverse();
         let folded = self.frames.join(";");
         self.frames.clear();
-        let running = pid.map(|pid| (pid, self.comm.as_str()));
-        collector.event(cpu, time_ns, ParsedEvent::Stack { folded: &folded }, running);
+        let running = pid.map(|pid| Named { pid, comm: &self.comm, prio: None });
+        let mut tasks = Tasks { interner: &mut collector.interner, running };
+        let stated = tasks.stack(folded);
+        collector.add(cpu, time_ns, stated);
     }
 }
 

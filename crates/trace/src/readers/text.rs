@@ -5,11 +5,13 @@
 
 use std::io::BufRead;
 
-use super::collect::{Collector, InputPosition};
+use super::collect::Collector;
 use super::error::ReadError;
 use super::header::{self, Remark};
+use super::interner::Named;
 use super::lines::{self, End, Lines};
 use super::stack_text::{Frame, StackText};
+use super::stated::Tasks;
 use super::{fields, line};
 use crate::Trace;
 
@@ -21,12 +23,11 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
     let mut lines = Lines::new(input);
     let mut collector = Collector::new(None);
     let mut stack = StackText::default();
-    let mut read: u64 = 0;
     loop {
         match lines.next() {
             Ok(Some((bytes, end))) => {
-                read += 1;
-                collector.position = InputPosition::Line(read);
+                collector.read += 1;
+                collector.position = ("line", collector.read);
                 take_line(&mut collector, &mut stack, bytes, end);
             }
             Ok(None) => break,
@@ -34,16 +35,17 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
                 return Err(ReadError::Io { name: name.to_owned(), source });
             }
             Err(e) => {
+                let read = collector.read;
                 collector.truncated(|| format!("after line {read}: the input failed: {e}"));
                 break;
             }
         }
     }
     stack.end(&mut collector);
-    if read == 0 {
+    if collector.read == 0 {
         return Err(ReadError::Empty { name: name.to_owned() });
     }
-    collector.finish(name, read, "lines")
+    collector.finish(name)
 }
 
 fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end: End) {
@@ -81,15 +83,15 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
         },
     };
     stack.end(collector);
-    let Some(event) = fields::parse(line.event, line.fields) else {
+    let running = line.pid.map(|pid| Named { pid, comm: line.comm, prio: None });
+    let mut tasks = Tasks { interner: &mut collector.interner, running };
+    let Some(stated) = fields::parse(line.event, line.fields, &mut tasks) else {
         return collector.unreadable_text(&format!("{} without its fields", line.event), text);
     };
     stack.begin(&line);
-    if line.event == STACK {
-        return;
+    if line.event != STACK {
+        collector.add(line.cpu, line.time_ns, stated);
     }
-    let running = line.pid.map(|pid| (pid, line.comm));
-    collector.event(line.cpu, line.time_ns, event, running);
 }
 
 fn take_remark(collector: &mut Collector, remark: Remark) {

@@ -4,8 +4,9 @@
 pub(in super::super) type Why = String;
 
 /// Byte order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum Endian {
+    #[default]
     Little,
     Big,
 }
@@ -14,47 +15,27 @@ impl Endian {
     /// A number of up to eight bytes without a sign; 0 for none.
     #[inline]
     pub(in super::super) fn number(self, bytes: &[u8]) -> u64 {
-        match bytes.len() {
-            2 => return self.u16(bytes).into(),
-            4 => return self.u32(bytes, 0).map_or(0, u64::from),
-            8 => return self.u64(bytes, 0).unwrap_or(0),
-            _ => {}
-        }
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-        match self {
-            Self::Little => bytes.iter().rev().fold(0, add),
-            Self::Big => bytes.iter().fold(0, add),
-        }
-    }
-
-    /// The number in the first two bytes; 0 where there are fewer.
-    #[inline]
-    fn u16(self, bytes: &[u8]) -> u16 {
-        let bytes = bytes.first_chunk().copied().unwrap_or_default();
-        match self {
-            Self::Little => u16::from_le_bytes(bytes),
-            Self::Big => u16::from_be_bytes(bytes),
+        match (self, bytes.len()) {
+            (_, 4) => self.u32(bytes, 0).unwrap_or(0).into(),
+            (_, 8) => self.u64(bytes, 0).unwrap_or(0),
+            (Self::Little, _) => bytes.iter().rev().fold(0, add),
+            (Self::Big, _) => bytes.iter().fold(0, add),
         }
     }
 
     /// The number in the four bytes at an offset, if they are there.
     #[inline]
     pub(in super::super) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
-        let bytes = *bytes.get(at..)?.first_chunk()?;
-        Some(match self {
-            Self::Little => u32::from_le_bytes(bytes),
-            Self::Big => u32::from_be_bytes(bytes),
-        })
+        let number = u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        Some(if self == Self::Big { number.swap_bytes() } else { number })
     }
 
     /// The number in the eight bytes at an offset, if they are there.
     #[inline]
     pub(in super::super) fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
-        let bytes = *bytes.get(at..)?.first_chunk()?;
-        Some(match self {
-            Self::Little => u64::from_le_bytes(bytes),
-            Self::Big => u64::from_be_bytes(bytes),
-        })
+        let number = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        Some(if self == Self::Big { number.swap_bytes() } else { number })
     }
 
     /// A number of up to eight bytes with a sign.
@@ -77,7 +58,7 @@ pub(in super::super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(in super::super) fn new(bytes: &'a [u8], endian: Endian) -> Self {
-        Self { bytes, base: 0, at: 0, endian }
+        Self::part(bytes, 0, endian)
     }
 
     /// Reads a part of a file that begins at `base`; offsets are those of the file.
@@ -104,6 +85,12 @@ impl<'a> Cursor<'a> {
         let found = found.ok_or_else(|| format!("byte {}: {what} is cut off", self.at))?;
         self.at += found.len();
         Ok(found)
+    }
+
+    /// The bytes behind their size, which is a number of `width` bytes.
+    pub(in super::super) fn sized(&mut self, width: u64, what: &str) -> Result<&'a [u8], Why> {
+        let size = self.take(width, what)?;
+        self.take(self.endian.number(size), what)
     }
 
     pub(in super::super) fn u16(&mut self, what: &str) -> Result<u16, Why> {

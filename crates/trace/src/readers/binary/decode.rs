@@ -1,35 +1,55 @@
-//! Decodes an event's bytes, by the kernel's description, into the same [`ParsedEvent`] that a line of text gives.
+//! Decodes an event's bytes, by the kernel's description, into the same [`Stated`] that a line of text gives.
 
-use std::fmt::Write as _;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::cursor::Endian;
 use super::formats::{Field, Format};
 use super::symbols::Symbols;
+use crate::readers::interner::{Interner, Named};
 use crate::readers::line::CPUS_MAX;
 use crate::readers::marks;
-use crate::readers::parsed::{Named, ParsedEvent};
-use crate::readers::pending::EventKinds;
-use crate::{LockFlags, TaskState};
+use crate::readers::stated::{Scope, Stated, TICK_FUNCTIONS, Tasks, printed};
+use crate::{EventKind, LockFlags, TaskId, TaskState};
 
-/// The kernel's functions that are the scheduler's tick: up to 6.8, and after.
-const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
-
-/// Buffers for the texts of one event.
-#[derive(Debug, Default)]
-pub(in super::super) struct Scratch {
-    first: String,
-    second: String,
+/// What an event is decoded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+enum Kind {
+    Switch,
+    Waking,
+    Wakeup,
+    WakeupNew,
+    Migrate,
+    Fork,
+    Exit,
+    CgroupMove,
+    Timer,
+    // From here on with labels.
+    Mark,
+    Print,
+    ContentionBegin,
+    ContentionEnd,
+    Stack,
 }
 
-/// The result of decoding.
-#[derive(Debug, PartialEq, Eq)]
-pub(in super::super) enum Decoded<'a> {
-    /// An event, and the task that the CPU was running (`common_pid`).
-    Event { event: ParsedEvent<'a>, running_pid: u32 },
-    /// An event of a kind that is not described, or without its fields; why.
-    Unreadable(String),
-}
+/// The events that are used: the kernel's name, the prefixes of the fields of its tasks (`comm`, `pid`, `prio`), and
+/// the names of its other fields.
+const USED: [(&str, Kind, &[&str], &[&str]); 14] = [
+    ("sched_switch", Kind::Switch, &["prev_", "next_"], &["prev_state"]),
+    ("sched_waking", Kind::Waking, &[""], &["target_cpu"]),
+    ("sched_wakeup", Kind::Wakeup, &[""], &["target_cpu"]),
+    ("sched_wakeup_new", Kind::WakeupNew, &[""], &["target_cpu"]),
+    ("sched_migrate_task", Kind::Migrate, &[""], &["orig_cpu", "dest_cpu"]),
+    ("sched_process_fork", Kind::Fork, &["parent_", "child_"], &[]),
+    ("sched_process_exit", Kind::Exit, &[""], &[]),
+    ("cgroup_attach_task", Kind::CgroupMove, &[], &["pid", "dst_path"]),
+    ("hrtimer_expire_entry", Kind::Timer, &[], &["function"]),
+    ("print", Kind::Mark, &[], &["buf"]),
+    ("bpf_trace_printk", Kind::Print, &[], &["bpf_string"]),
+    ("contention_begin", Kind::ContentionBegin, &[], &["lock_addr", "flags"]),
+    ("contention_end", Kind::ContentionEnd, &[], &["lock_addr"]),
+    ("kernel_stack", Kind::Stack, &[], &["size", "caller"]),
+];
 
 /// A task's fields in an event.
 #[derive(Clone, Copy, Debug)]
@@ -39,66 +59,34 @@ struct TaskFields {
     prio: Option<Field>,
 }
 
-/// The fields of an event that are used.
+/// An event that is used, with its fields in the order of [`USED`].
 #[derive(Clone, Debug)]
-enum Shape {
-    Switch {
-        prev: TaskFields,
-        next: TaskFields,
-        state: Field,
-        states: Vec<(u64, TaskState)>,
-    },
-    Waking {
-        task: TaskFields,
-        cpu: Field,
-    },
-    Wakeup {
-        task: TaskFields,
-        cpu: Field,
-        success: Option<Field>,
-    },
-    WakeupNew {
-        task: TaskFields,
-        cpu: Field,
-    },
-    Migrate {
-        task: TaskFields,
-        from: Field,
-        to: Field,
-    },
-    Fork {
-        parent: TaskFields,
-        child: TaskFields,
-    },
-    Exit {
-        task: TaskFields,
-    },
-    CgroupMove {
-        pid: Field,
-        path: Field,
-    },
-    Timer {
-        function: Field,
-    },
-    Mark {
-        text: Field,
-    },
-    Print {
-        text: Field,
-    },
-    ContentionBegin {
-        lock: Field,
-        flags: Field,
-    },
-    ContentionEnd {
-        lock: Field,
-    },
-    Stack {
-        size: Field,
-        callers: Field,
-    },
-    /// Not used.
-    Other,
+struct Shape {
+    kind: Kind,
+    tasks: Vec<TaskFields>,
+    fields: Vec<Field>,
+    /// Of a wakeup in older kernels.
+    success: Option<Field>,
+    /// Of a switch: the bits of its state.
+    states: Vec<(u64, TaskState)>,
+}
+
+impl Shape {
+    /// `None` for an event that is not used, or that lacks one of the fields.
+    fn of(format: &Format) -> Option<Self> {
+        let (_, kind, prefixes, fields) = USED.iter().find(|(name, ..)| *name == format.name)?;
+        let task = |prefix: &&str| {
+            let field = |name| format.field(&format!("{prefix}{name}"));
+            Some(TaskFields { comm: field("comm")?, pid: field("pid")?, prio: field("prio") })
+        };
+        Some(Self {
+            kind: *kind,
+            tasks: prefixes.iter().map(task).collect::<Option<_>>()?,
+            fields: fields.iter().map(|name| format.field(name)).collect::<Option<_>>()?,
+            success: format.field("success"),
+            states: format.states.clone(),
+        })
+    }
 }
 
 /// Decodes the events of one recording.
@@ -107,8 +95,8 @@ pub(in super::super) struct Decoder<'k> {
     endian: Endian,
     common_type: Option<Field>,
     common_pid: Option<Field>,
-    /// By the number of the type.
-    shapes: Vec<Option<(String, Shape)>>,
+    /// The name of each type of event, and its shape if it is used.
+    types: Vec<Option<(String, Option<Shape>)>>,
     /// Addresses of the tick's functions.
     ticks: Vec<u64>,
     kallsyms: &'k str,
@@ -118,80 +106,54 @@ pub(in super::super) struct Decoder<'k> {
 
 impl<'k> Decoder<'k> {
     /// Takes the descriptions and, for the timers' functions and for stacks, `/proc/kallsyms`.
-    pub(in super::super) fn new<'t>(
-        endian: Endian,
-        formats: impl Iterator<Item = &'t str>,
-        kallsyms: &'k str,
-    ) -> Self {
+    pub(in super::super) fn new(endian: Endian, formats: &[String], kallsyms: &'k str) -> Self {
         let (mut common_type, mut common_pid) = (None, None);
-        let mut shapes: Vec<Option<(String, Shape)>> = Vec::new();
-        for format in formats.filter_map(Format::parse) {
+        let mut types: Vec<Option<(String, Option<Shape>)>> = Vec::new();
+        for format in formats.iter().filter_map(|text| Format::parse(text)) {
             common_type = common_type.or(format.field("common_type"));
             common_pid = common_pid.or(format.field("common_pid"));
-            let shape = shape(&format).unwrap_or(Shape::Other);
             let index = usize::from(format.id);
-            if shapes.len() <= index {
-                shapes.resize(index + 1, None);
-            }
-            shapes[index] = Some((format.name, shape));
+            types.resize(types.len().max(index + 1), None);
+            let shape = Shape::of(&format);
+            types[index] = Some((format.name, shape));
         }
         let ticks = kallsyms.lines().filter_map(tick_address).collect();
         let symbols = OnceLock::new();
-        Self { endian, common_type, common_pid, shapes, ticks, kallsyms, symbols }
+        Self { endian, common_type, common_pid, types, ticks, kallsyms, symbols }
     }
 
     /// The kinds of events that those of a type can become.
-    pub(in super::super) fn kinds(&self, id: u64) -> EventKinds {
-        let shape = usize::try_from(id).ok().and_then(|id| self.shapes.get(id)?.as_ref());
-        let Some((_, shape)) = shape else { return EventKinds::default() };
-        EventKinds {
-            wakeups: matches!(shape, Shape::Wakeup { .. }),
-            cgroups: matches!(shape, Shape::CgroupMove { .. }),
-            labels: matches!(
-                shape,
-                Shape::Mark { .. }
-                    | Shape::Print { .. }
-                    | Shape::ContentionBegin { .. }
-                    | Shape::ContentionEnd { .. }
-                    | Shape::Stack { .. }
-            ),
+    pub(in super::super) fn kinds(&self, id: u64) -> Scope {
+        let known = usize::try_from(id).ok().and_then(|id| self.types.get(id)?.as_ref());
+        let kind = known.and_then(|(_, shape)| shape.as_ref()).map(|shape| shape.kind);
+        Scope {
+            wakeups: kind == Some(Kind::Wakeup),
+            cgroups: kind == Some(Kind::CgroupMove),
+            labels: kind.is_some_and(|kind| kind >= Kind::Mark),
+            ..Scope::default()
         }
     }
 
-    /// Decodes an event.
-    pub(in super::super) fn decode<'a>(
+    /// Decodes an event. `running` names the task that the CPU was running, from `common_pid`. The error says why the
+    /// event is unreadable: its kind is not described, or it is without its fields.
+    #[inline]
+    pub(in super::super) fn decode<'n>(
         &self,
-        event: &'a [u8],
-        scratch: &'a mut Scratch,
-    ) -> Decoded<'a> {
+        event: &[u8],
+        interner: &mut Interner,
+        running: impl FnOnce(u32) -> Option<Named<'n>>,
+    ) -> Result<Stated, String> {
         let number = |field: Option<Field>| field?.number(event, self.endian);
-        let Some(id) = number(self.common_type) else {
-            return Decoded::Unreadable("an event without its type".to_owned());
+        let id = number(self.common_type).ok_or("an event without its type")? as u16;
+        let Some(Some((name, shape))) = self.types.get(usize::from(id)) else {
+            return Err(format!("an event of type {id}, which the file does not describe"));
         };
-        let id = id as u16;
-        let Some(Some((name, shape))) = self.shapes.get(usize::from(id)) else {
-            return Decoded::Unreadable(format!(
-                "an event of type {id}, which the file does not describe"
-            ));
-        };
-        let Some(running_pid) = number(self.common_pid).and_then(|pid| u32::try_from(pid).ok())
-        else {
-            return Decoded::Unreadable(format!("{name} without its common fields"));
-        };
-        if let Shape::Stack { size, callers } = shape {
-            let symbols = self.symbols.get_or_init(|| Symbols::parse(self.kallsyms));
-            let parsed = match symbols.fold(event, *size, *callers, self.endian, &mut scratch.first)
-            {
-                true => ParsedEvent::Stack { folded: &scratch.first },
-                false => ParsedEvent::Other,
-            };
-            return Decoded::Event { event: parsed, running_pid };
-        }
-        let reader = Reader { event, endian: self.endian };
-        match reader.parsed(shape, &self.ticks, scratch) {
-            Some(parsed) => Decoded::Event { event: parsed, running_pid },
-            None => Decoded::Unreadable(format!("{name} without its fields")),
-        }
+        let pid = number(self.common_pid).and_then(|pid| u32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| format!("{name} without its common fields"))?;
+        let Some(shape) = shape else { return Ok(Stated::Other) };
+        let tasks = Tasks { interner, running: running(pid) };
+        let stated = EventBytes { event, endian: self.endian, shape }.stated(self, tasks);
+        stated.ok_or_else(|| format!("{name} without its fields"))
     }
 }
 
@@ -202,156 +164,117 @@ fn tick_address(line: &str) -> Option<u64> {
     TICK_FUNCTIONS.contains(&name).then(|| u64::from_str_radix(address, 16).ok())?
 }
 
-/// Finds the fields that are used; `None` when the kernel's event has not all of them.
-fn shape(format: &Format) -> Option<Shape> {
-    let field = |name: &str| format.field(name);
-    let fields = |comm: &str, pid: &str, prio: &str| {
-        Some(TaskFields { comm: field(comm)?, pid: field(pid)?, prio: field(prio) })
-    };
-    let task = || fields("comm", "pid", "prio");
-    Some(match format.name.as_str() {
-        "sched_switch" => Shape::Switch {
-            prev: fields("prev_comm", "prev_pid", "prev_prio")?,
-            next: fields("next_comm", "next_pid", "next_prio")?,
-            state: field("prev_state")?,
-            states: format.states.clone(),
-        },
-        "sched_waking" => Shape::Waking { task: task()?, cpu: field("target_cpu")? },
-        "sched_wakeup" => {
-            Shape::Wakeup { task: task()?, cpu: field("target_cpu")?, success: field("success") }
-        }
-        "sched_wakeup_new" => Shape::WakeupNew { task: task()?, cpu: field("target_cpu")? },
-        "sched_migrate_task" => {
-            Shape::Migrate { task: task()?, from: field("orig_cpu")?, to: field("dest_cpu")? }
-        }
-        "sched_process_fork" => Shape::Fork {
-            parent: fields("parent_comm", "parent_pid", "")?,
-            child: fields("child_comm", "child_pid", "")?,
-        },
-        "sched_process_exit" => Shape::Exit { task: task()? },
-        "cgroup_attach_task" => Shape::CgroupMove { pid: field("pid")?, path: field("dst_path")? },
-        "hrtimer_expire_entry" => Shape::Timer { function: field("function")? },
-        "print" => Shape::Mark { text: field("buf")? },
-        "contention_begin" => {
-            Shape::ContentionBegin { lock: field("lock_addr")?, flags: field("flags")? }
-        }
-        "contention_end" => Shape::ContentionEnd { lock: field("lock_addr")? },
-        "kernel_stack" => Shape::Stack { size: field("size")?, callers: field("caller")? },
-        "bpf_trace_printk" => Shape::Print { text: field("bpf_string")? },
-        _ => Shape::Other,
-    })
-}
-
 /// One event.
-struct Reader<'e> {
+struct EventBytes<'e, 's> {
     event: &'e [u8],
     endian: Endian,
+    shape: &'s Shape,
 }
 
-impl<'e> Reader<'e> {
-    fn parsed<'a>(
-        &self,
-        shape: &Shape,
-        ticks: &[u64],
-        scratch: &'a mut Scratch,
-    ) -> Option<ParsedEvent<'a>>
-    where
-        'e: 'a,
-    {
-        let Scratch { first, second } = scratch;
-        Some(match shape {
-            Shape::Switch { prev, next, state, states } => {
-                let prev_state = state_of(state.number(self.event, self.endian)? as u64, states);
-                ParsedEvent::Switch {
-                    prev: self.task(prev, first)?,
-                    prev_state,
-                    next: self.task(next, second)?,
-                }
+impl<'e> EventBytes<'e, '_> {
+    /// `None` when it is shorter than its fields, or a number is impossible.
+    fn stated(&self, decoder: &Decoder<'_>, mut tasks: Tasks<'_>) -> Option<Stated> {
+        let kind = match self.shape.kind {
+            Kind::Switch => {
+                let prev_state = state_of(self.number(0)? as u64, &self.shape.states);
+                let prev = self.task(0, &mut tasks)?;
+                EventKind::Switch { prev, prev_state, next: self.task(1, &mut tasks)? }
             }
-            Shape::Waking { task, cpu } => {
-                ParsedEvent::Waking { task: self.task(task, first)?, target_cpu: self.cpu(cpu)? }
+            Kind::Waking => {
+                let (task, target_cpu) = (self.task(0, &mut tasks)?, self.cpu(0)?);
+                EventKind::Waking { task, waker: tasks.running(), target_cpu }
             }
-            Shape::Wakeup { success: Some(success), .. }
-                if success.number(self.event, self.endian) == Some(0) =>
-            {
-                ParsedEvent::Other
+            Kind::Wakeup if self.has_failed() => return Some(Stated::Other),
+            Kind::Wakeup => {
+                EventKind::Wakeup { task: self.task(0, &mut tasks)?, target_cpu: self.cpu(0)? }
             }
-            Shape::Wakeup { task, cpu, .. } => {
-                ParsedEvent::Wakeup { task: self.task(task, first)?, target_cpu: self.cpu(cpu)? }
+            Kind::WakeupNew => {
+                EventKind::WakeupNew { task: self.task(0, &mut tasks)?, target_cpu: self.cpu(0)? }
             }
-            Shape::WakeupNew { task, cpu } => {
-                ParsedEvent::WakeupNew { task: self.task(task, first)?, target_cpu: self.cpu(cpu)? }
+            Kind::Migrate => {
+                let (from_cpu, to_cpu) = (self.cpu(0)?, self.cpu(1)?);
+                EventKind::Migrate { task: self.task(0, &mut tasks)?, from_cpu, to_cpu }
             }
-            Shape::Migrate { task, from, to } => {
-                let (from_cpu, to_cpu) = (self.cpu(from)?, self.cpu(to)?);
-                ParsedEvent::Migrate { task: self.task(task, first)?, from_cpu, to_cpu }
+            Kind::Fork => {
+                let parent = self.task(0, &mut tasks)?;
+                EventKind::Fork { parent, child: self.task(1, &mut tasks)? }
             }
-            Shape::Fork { parent, child } => ParsedEvent::Fork {
-                parent: self.task(parent, first)?,
-                child: self.task(child, second)?,
-            },
-            Shape::Exit { task } => ParsedEvent::Exit { task: self.task(task, first)? },
-            Shape::CgroupMove { pid, path } => {
-                ParsedEvent::CgroupMove { pid: self.pid(pid)?, path: self.text(path, first)? }
+            Kind::Exit => EventKind::Exit { task: self.task(0, &mut tasks)? },
+            _ => return self.rare(decoder, tasks),
+        };
+        Some(Stated::Event(kind))
+    }
+
+    /// The other events.
+    fn rare(&self, decoder: &Decoder<'_>, mut tasks: Tasks<'_>) -> Option<Stated> {
+        Some(match self.shape.kind {
+            Kind::CgroupMove => tasks.cgroup_move(self.small(0)?, self.text(1)?.into_owned()),
+            Kind::Timer => tasks.timer(decoder.ticks.contains(&(self.number(0)? as u64))),
+            Kind::Mark => marks::parse(line(&self.text(0)?), &mut tasks)?,
+            Kind::Print => printed(line(&self.text(0)?)),
+            Kind::ContentionBegin => {
+                tasks.contention(Some(LockFlags(self.number(1)? as u8)), self.address(0)?)
             }
-            Shape::Timer { function } => {
-                let address = function.number(self.event, self.endian)? as u64;
-                if ticks.contains(&address) { ParsedEvent::Tick } else { ParsedEvent::Other }
+            Kind::ContentionEnd => tasks.contention(None, self.address(0)?),
+            Kind::Stack => {
+                let symbols = decoder.symbols.get_or_init(|| Symbols::parse(decoder.kallsyms));
+                let [size, callers] = self.shape.fields[..] else { return None };
+                let stack = symbols.fold(self.event, size, callers, self.endian);
+                stack.map_or(Stated::Other, |stack| tasks.stack(stack))
             }
-            Shape::Mark { text } => marks::parse(line(self.text(text, first)?))?,
-            Shape::Print { text } => ParsedEvent::Print { label: line(self.text(text, first)?) },
-            Shape::ContentionBegin { lock, flags } => {
-                let flags = LockFlags(flags.number(self.event, self.endian)? as u8);
-                let lock = self.address(lock, first)?;
-                ParsedEvent::ContentionBegin { pid: None, holder: 0, flags, lock }
-            }
-            Shape::ContentionEnd { lock } => {
-                ParsedEvent::ContentionEnd { pid: None, lock: self.address(lock, first)? }
-            }
-            // Stacks need the kernel's functions.
-            Shape::Stack { .. } | Shape::Other => ParsedEvent::Other,
+            _ => return None,
         })
     }
 
-    fn task<'a>(&self, task: &TaskFields, room: &'a mut String) -> Option<Named<'a>>
-    where
-        'e: 'a,
-    {
-        let prio = match task.prio {
-            Some(prio) => Some(i32::try_from(prio.number(self.event, self.endian)?).ok()?),
-            None => None,
-        };
-        Some(Named { pid: self.pid(&task.pid)?, comm: self.text(&task.comm, room)?, prio })
+    fn field(&self, index: usize) -> Option<&Field> {
+        self.shape.fields.get(index)
     }
 
-    fn text<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str>
-    where
-        'e: 'a,
-    {
-        let bytes = field.text(self.event, self.endian)?;
-        if let Ok(text) = std::str::from_utf8(bytes) {
-            return Some(text);
-        }
-        room.clear();
-        room.push_str(&String::from_utf8_lossy(bytes));
-        Some(room)
+    fn number(&self, index: usize) -> Option<i64> {
+        self.field(index)?.number(self.event, self.endian)
+    }
+
+    fn small(&self, index: usize) -> Option<u32> {
+        u32::try_from(self.number(index)?).ok()
+    }
+
+    fn cpu(&self, index: usize) -> Option<u32> {
+        self.small(index).filter(|cpu| *cpu < CPUS_MAX)
+    }
+
+    fn text(&self, index: usize) -> Option<Cow<'e, str>> {
+        self.field(index)?.text(self.event, self.endian).map(text)
     }
 
     /// An address in the kernel's manner: sixteen digits.
-    fn address<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str> {
-        room.clear();
-        // Writing to a string cannot fail.
-        let _ = write!(room, "{:016x}", field.number(self.event, self.endian)?);
-        Some(room)
+    fn address(&self, index: usize) -> Option<String> {
+        Some(format!("{:016x}", self.number(index)?))
     }
 
-    fn pid(&self, field: &Field) -> Option<u32> {
-        u32::try_from(field.number(self.event, self.endian)?).ok()
+    /// A wakeup with `success=0`.
+    fn has_failed(&self) -> bool {
+        self.shape.success.is_some_and(|field| field.number(self.event, self.endian) == Some(0))
     }
 
-    fn cpu(&self, field: &Field) -> Option<u32> {
-        self.pid(field).filter(|cpu| *cpu < CPUS_MAX)
+    #[inline]
+    fn task(&self, index: usize, tasks: &mut Tasks<'_>) -> Option<TaskId> {
+        let TaskFields { comm, pid, prio } = self.shape.tasks.get(index)?;
+        let number = |field: &Field| field.number(self.event, self.endian);
+        let prio = match prio {
+            Some(prio) => Some(i32::try_from(number(prio)?).ok()?),
+            None => None,
+        };
+        let pid = u32::try_from(number(pid)?).ok()?;
+        let comm = text(comm.text(self.event, self.endian)?);
+        Some(tasks.named(Named { pid, comm: &comm, prio }))
     }
+}
+
+/// As [`String::from_utf8_lossy`], but faster where there is nothing to replace.
+#[inline]
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    let text = std::str::from_utf8(bytes);
+    text.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// A text as the kernel shows it on a line: without its line feed, and without blanks in front.

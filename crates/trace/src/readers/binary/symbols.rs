@@ -35,34 +35,26 @@ impl<'k> Symbols<'k> {
         (address - start < FUNCTION_BYTES_MAX).then_some(name)
     }
 
-    /// Writes the stack of an event as `outer;…;inner`; false: it has none.
+    /// The stack of an event, `outer;…;inner`, if it has one.
     pub(super) fn fold(
         &self,
         event: &[u8],
         size: Field,
         callers: Field,
         endian: Endian,
-        folded: &mut String,
-    ) -> bool {
-        folded.clear();
+    ) -> Option<String> {
         let frames = size.number(event, endian).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let callers = event.get(callers.offset()..).unwrap_or_default();
         let taken = frames.min(FRAMES_MAX).min(callers.len() / size_of::<u64>());
         let called_first = callers[..taken * size_of::<u64>()].chunks_exact(size_of::<u64>());
-        for frame in called_first.rev().map(|bytes| endian.number(bytes)) {
-            // What ends a stack that is shorter than its room.
-            if frame == u64::MAX || frame == 0 {
-                continue;
-            }
-            if !folded.is_empty() {
-                folded.push(';');
-            }
-            match self.name(frame) {
-                Some(name) => folded.push_str(name),
-                None => folded.push_str(&format!("{frame:#x}")),
-            }
-        }
-        !folded.is_empty()
+        let frames = called_first.rev().map(|bytes| endian.number(bytes));
+        // What ends a stack that is shorter than its room.
+        let frames = frames.filter(|frame| *frame != u64::MAX && *frame != 0);
+        let named = frames.map(|frame| match self.name(frame) {
+            Some(name) => name.to_owned(),
+            None => format!("{frame:#x}"),
+        });
+        Some(named.collect::<Vec<_>>().join(";")).filter(|folded| !folded.is_empty())
     }
 }
 
@@ -85,10 +77,7 @@ mod tests {
         event.extend(size.to_le_bytes());
         event.extend([0; 4]);
         frames.iter().for_each(|frame| event.extend(frame.to_le_bytes()));
-        let mut folded = String::new();
-        Symbols::parse(KALLSYMS)
-            .fold(&event, size_field, callers, Endian::Little, &mut folded)
-            .then_some(folded)
+        Symbols::parse(KALLSYMS).fold(&event, size_field, callers, Endian::Little)
     }
 
     #[test]

@@ -36,11 +36,9 @@ fn lossy(bytes: &[u8]) -> String {
 /// `header_page` and `header_event`; gives the first.
 pub(in super::super) fn header_info(cursor: &mut Cursor<'_>) -> Result<String, Why> {
     cursor.expect(b"header_page\0", "header_page")?;
-    let size = cursor.u64("the size of header_page")?;
-    let header_page = lossy(cursor.take(size, "header_page")?);
+    let header_page = lossy(cursor.sized(8, "header_page")?);
     cursor.expect(b"header_event\0", "header_event")?;
-    let size = cursor.u64("the size of header_event")?;
-    cursor.take(size, "header_event")?;
+    cursor.sized(8, "header_event")?;
     Ok(header_page)
 }
 
@@ -54,8 +52,7 @@ pub(in super::super) fn ftrace_formats(
         return Err(format!("byte {}: {count} formats of events", cursor.at() - 4));
     }
     for _ in 0..count {
-        let size = cursor.u64("the size of a format")?;
-        into.push(lossy(cursor.take(size, "the format of an event")?));
+        into.push(lossy(cursor.sized(8, "the format of an event")?));
     }
     Ok(())
 }
@@ -103,14 +100,11 @@ impl TracingData {
         let mut formats = Vec::new();
         ftrace_formats(&mut cursor, &mut formats)?;
         event_formats(&mut cursor, &mut formats)?;
-        let size = cursor.u32("the size of the symbols")?;
-        let kallsyms = lossy(cursor.take(size.into(), "the kernel's symbols")?);
-        let size = cursor.u32("the size of the printk formats")?;
-        cursor.take(size.into(), "the printk formats")?;
+        let kallsyms = lossy(cursor.sized(4, "the kernel's symbols")?);
+        cursor.sized(4, "the printk formats")?;
         let mut cmdlines = String::new();
         if has_cmdlines(&version) {
-            let size = cursor.u64("the size of the names")?;
-            cmdlines = lossy(cursor.take(size, "the names of the tasks")?);
+            cmdlines = lossy(cursor.sized(8, "the names of the tasks")?);
         }
         Ok((Self { page_bytes, header_page, formats, kallsyms, cmdlines }, cursor))
     }

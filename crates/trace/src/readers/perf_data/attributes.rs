@@ -22,36 +22,6 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 /// `PERF_TYPE_TRACEPOINT`.
 const TYPE_TRACEPOINT: u32 = 2;
 
-/// The parts of `perf_event_attr` that are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attribute {
-    kind: u32,
-    config: u64,
-    form: Form,
-}
-
-/// What the form of records depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Form {
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-}
-
-impl Attribute {
-    /// `None` for less than the first version of the structure.
-    pub(super) fn parse(endian: Endian, bytes: &[u8]) -> Option<Self> {
-        const BYTES_MIN: usize = 64;
-        bytes.get(..BYTES_MIN)?;
-        let form = Form {
-            sample_type: endian.u64(bytes, 24)?,
-            read_format: endian.u64(bytes, 32)?,
-            flags: endian.u64(bytes, 40)? & SAMPLE_ID_ALL,
-        };
-        Some(Self { kind: endian.u32(bytes, 0)?, config: endian.u64(bytes, 8)?, form })
-    }
-}
-
 /// A sample of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample<'r> {
@@ -63,22 +33,12 @@ pub(super) struct Sample<'r> {
     pub(super) event: &'r [u8],
 }
 
-/// Why a record of kind sample gives none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoSample {
-    /// It is of no tracepoint, or was recorded without the CPU.
-    Other,
-    WithoutTime,
-    CutOff,
-}
-
 /// The attributes of a file.
 #[derive(Debug)]
 pub(super) struct Attributes {
     endian: Endian,
     /// Never empty.
     all: Vec<Attribute>,
-    layouts: Vec<Layout>,
     /// Event numbers in order, each with the index of its attribute.
     numbers: Vec<(u64, usize)>,
     /// All records have the same form.
@@ -89,15 +49,13 @@ impl Attributes {
     /// There must be at least one attribute. `numbers` are event numbers, each with the index of its attribute.
     pub(super) fn new(endian: Endian, all: Vec<Attribute>, mut numbers: Vec<(u64, usize)>) -> Self {
         numbers.sort_unstable();
-        let layouts = all.iter().map(|attribute| Layout::new(attribute.form)).collect();
-        let is_uniform = all.iter().all(|attribute| attribute.form == all[0].form);
-        Self { endian, all, layouts, numbers, is_uniform }
+        let is_uniform = all.iter().all(|attribute| attribute.layout == all[0].layout);
+        Self { endian, all, numbers, is_uniform }
     }
 
     /// The types of the tracepoints that were recorded.
     pub(super) fn tracepoints(&self) -> impl Iterator<Item = u64> {
-        let tracepoints = self.all.iter().filter(|attribute| attribute.kind == TYPE_TRACEPOINT);
-        tracepoints.map(|attribute| attribute.config)
+        self.all.iter().filter_map(|attribute| attribute.tracepoint)
     }
 
     /// The layout of the records of an event number. Where events have different forms, their numbers are the first
@@ -106,24 +64,26 @@ impl Attributes {
     fn layout(&self, number: impl FnOnce() -> Option<u64>) -> &Layout {
         let find = |number: u64| {
             // Most files have consecutive numbers.
-            let (first, _) = self.numbers.first()?;
-            let guess = usize::try_from(number.wrapping_sub(*first)).ok()?;
-            if self.numbers.get(guess).is_some_and(|(found, _)| *found == number) {
-                return Some(guess);
+            let guess = usize::try_from(number.wrapping_sub(self.numbers.first()?.0)).ok()?;
+            if let Some((_, index)) = self.numbers.get(guess).filter(|(at, _)| *at == number) {
+                return Some(*index);
             }
-            self.numbers.binary_search_by_key(&number, |(found, _)| *found).ok()
+            let found = self.numbers.binary_search_by_key(&number, |(at, _)| *at).ok()?;
+            Some(self.numbers[found].1)
         };
         let found = if self.is_uniform { None } else { number().and_then(find) };
-        &self.layouts[found.map_or(0, |found| self.numbers[found].1)]
+        &self.all[found.unwrap_or(0)].layout
     }
 
-    /// Takes a sample apart.
+    /// Takes a sample apart. `None` for one that is of no tracepoint, or was recorded without the CPU; the error says
+    /// what a sample lacks.
     #[inline]
-    pub(super) fn sample<'r>(&self, body: &'r [u8]) -> Result<Sample<'r>, NoSample> {
+    pub(super) fn sample<'r>(&self, body: &'r [u8]) -> Result<Option<Sample<'r>>, &'static str> {
         let layout = self.layout(|| self.endian.u64(body, 0));
-        let Some(cpu) = layout.cpu.filter(|_| layout.has_raw) else { return Err(NoSample::Other) };
-        let time = layout.time.ok_or(NoSample::WithoutTime)?;
-        layout.sample(self.endian, body, cpu, time).ok_or(NoSample::CutOff)
+        let Some(cpu) = layout.cpu.filter(|_| layout.has_raw) else { return Ok(None) };
+        let time = layout.time.ok_or("a sample without its time")?;
+        let sample = layout.sample(self.endian, body, cpu, time);
+        sample.map(Some).ok_or("a sample that is cut off")
     }
 
     /// The time, 0 if it has none, and the CPU of a record that is no sample.
@@ -136,15 +96,37 @@ impl Attributes {
     }
 }
 
-/// Where the fields of records are, bytes from the beginning of a sample or from the end of another record.
+/// The parts of `perf_event_attr` that are used.
 #[derive(Clone, Copy, Debug)]
+pub(super) struct Attribute {
+    /// The type of a tracepoint.
+    tracepoint: Option<u64>,
+    layout: Layout,
+}
+
+impl Attribute {
+    /// `None` for less than the first version of the structure.
+    pub(super) fn parse(endian: Endian, bytes: &[u8]) -> Option<Self> {
+        const BYTES_MIN: usize = 64;
+        bytes.get(..BYTES_MIN)?;
+        let word = |at| endian.u64(bytes, at);
+        let config = word(8)?;
+        let tracepoint = (endian.u32(bytes, 0)? == TYPE_TRACEPOINT).then_some(config);
+        let layout = Layout::new(word(24)?, word(32)?, word(40)? & SAMPLE_ID_ALL != 0);
+        Some(Self { tracepoint, layout })
+    }
+}
+
+/// Where the fields of records are, bytes from the beginning of a sample or from the end of another record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
     /// What follows them: counts, the call chain, the event.
     rest: usize,
-    counts: Option<Counts>,
+    /// Words of the counts, and for each member of a group.
+    counts: Option<(usize, Option<usize>)>,
     has_chain: bool,
     has_raw: bool,
     time_from_end: Option<usize>,
@@ -152,15 +134,16 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(form: Form) -> Self {
-        let has = |field: u64| form.sample_type & field != 0;
+    /// From `sample_type` and `read_format`; `are_fields_behind` says whether other records have fields at their end.
+    fn new(sample_type: u64, read_format: u64, are_fields_behind: bool) -> Self {
+        let has = |field: u64| sample_type & field != 0;
         let offset = |wanted: u64| {
             let before = IN_ORDER.iter().take_while(|field| **field != wanted);
             has(wanted).then(|| 8 * before.filter(|field| has(**field)).count())
         };
         let from_end = |wanted: u64| {
             let from = BEHIND.iter().skip_while(|field| **field != wanted);
-            let is_there = form.flags != 0 && has(wanted);
+            let is_there = are_fields_behind && has(wanted);
             is_there.then(|| 8 * from.filter(|field| has(**field)).count())
         };
         Self {
@@ -169,7 +152,7 @@ impl Layout {
             time: offset(TIME),
             cpu: offset(CPU),
             rest: 8 * IN_ORDER.iter().filter(|field| has(**field)).count(),
-            counts: has(READ).then(|| Counts::new(form.read_format)),
+            counts: has(READ).then(|| counts(read_format)),
             has_chain: has(CALLCHAIN),
             has_raw: has(RAW),
             time_from_end: from_end(TIME),
@@ -187,12 +170,13 @@ impl Layout {
         time: usize,
     ) -> Option<Sample<'r>> {
         let mut at = self.rest;
-        if let Some(counts) = self.counts {
-            at = at.checked_add(counts.bytes(endian, body, at)?)?;
+        let number = |at| usize::try_from(endian.u64(body, at)?).ok();
+        if let Some((words, each)) = self.counts {
+            let members = each.map_or(Some(0), |each| number(at)?.checked_mul(each))?;
+            at = at.checked_add(members.checked_add(words)?.checked_mul(8)?)?;
         }
         if self.has_chain {
-            let callers = usize::try_from(endian.u64(body, at)?).ok()?;
-            at = at.checked_add(callers.checked_mul(8)?)?.checked_add(8)?;
+            at = at.checked_add(number(at)?.checked_mul(8)?)?.checked_add(8)?;
         }
         let event_bytes = endian.u32(body, at)? as usize;
         Some(Sample {
@@ -207,41 +191,18 @@ impl Layout {
     }
 }
 
-/// The counts of a sample (`PERF_SAMPLE_READ`), words of eight bytes.
-#[derive(Clone, Copy, Debug)]
-struct Counts {
-    /// Without a group: all. With one: the times behind the number of members.
-    words: usize,
-    /// Words for each member of a group.
-    each: Option<usize>,
-}
-
-impl Counts {
-    /// From `read_format` (`PERF_FORMAT_…`).
-    fn new(format: u64) -> Self {
-        const TOTAL_TIME_ENABLED: u64 = 1;
-        const TOTAL_TIME_RUNNING: u64 = 1 << 1;
-        const ID: u64 = 1 << 2;
-        const GROUP: u64 = 1 << 3;
-        const LOST: u64 = 1 << 4;
-        let word = |flag: u64| usize::from(format & flag != 0);
-        let times = word(TOTAL_TIME_ENABLED) + word(TOTAL_TIME_RUNNING);
-        let each = 1 + word(ID) + word(LOST);
-        match format & GROUP != 0 {
-            true => Self { words: times, each: Some(each) },
-            false => Self { words: times + each, each: None },
-        }
-    }
-
-    /// Bytes that they take from `at` on.
-    fn bytes(self, endian: Endian, body: &[u8], at: usize) -> Option<usize> {
-        let members = match self.each {
-            None => 0,
-            Some(each) => {
-                let count = usize::try_from(endian.u64(body, at)?).ok()?;
-                count.checked_mul(each)?.checked_add(1)?
-            }
-        };
-        members.checked_add(self.words)?.checked_mul(8)
+/// The counts of a sample (`PERF_SAMPLE_READ`) in words of eight bytes, from `read_format` (`PERF_FORMAT_…`): how many,
+/// and if they are of a group, how many follow for each of its members.
+fn counts(format: u64) -> (usize, Option<usize>) {
+    const TIMES: u64 = 1 | 1 << 1;
+    const ID: u64 = 1 << 2;
+    const GROUP: u64 = 1 << 3;
+    const LOST: u64 = 1 << 4;
+    let words = |flags: u64| (format & flags).count_ones() as usize;
+    let each = 1 + words(ID | LOST);
+    match format & GROUP != 0 {
+        // The number of members comes first.
+        true => (1 + words(TIMES), Some(each)),
+        false => (words(TIMES) + each, None),
     }
 }

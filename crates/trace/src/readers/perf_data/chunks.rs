@@ -1,6 +1,7 @@
 //! The data of a file in chunks of whole records, in order, in bounded memory.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
+use std::mem::replace;
 
 use super::super::binary::{Endian, Why};
 
@@ -41,40 +42,32 @@ impl<'a> RawRecord<'a> {
 }
 
 /// Some whole records.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chunk {
     /// The byte of the file, or of the decompressed data, where it begins.
     at: u64,
-    bytes: Vec<u8>,
-    /// Bytes that were read.
-    filled: usize,
-    /// Bytes of whole records.
-    len: usize,
+    /// To be filled again.
+    pub(super) bytes: Vec<u8>,
     /// The last record ends a round of the recorder.
     pub(super) ends_round: bool,
 }
 
 impl Chunk {
     pub(super) fn records(&self, endian: Endian) -> impl Iterator<Item = RawRecord<'_>> {
-        let mut rest = &self.bytes[..self.len];
+        let mut rest = &self.bytes[..];
         std::iter::from_fn(move || {
-            let at = self.at + (self.len - rest.len()) as u64;
+            let at = self.at + (self.bytes.len() - rest.len()) as u64;
             let (record, behind) = RawRecord::split(rest, at, endian).ok()?;
             rest = behind;
             Some(record)
         })
-    }
-
-    /// The memory, to be filled again.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
     }
 }
 
 /// Cuts data into chunks.
 #[derive(Debug)]
 pub(super) struct Chunks<R> {
-    input: R,
+    input: Take<R>,
     endian: Endian,
     /// Bytes of a chunk, about.
     chunk_bytes: usize,
@@ -83,12 +76,12 @@ pub(super) struct Chunks<R> {
     round_bytes: usize,
     /// Where the next chunk begins.
     at: u64,
-    /// Bytes that the input may still give.
-    left: u64,
     /// The input has so many bytes, or it is cut off.
     is_size_known: bool,
     /// The beginning of the next chunk.
-    carried: Vec<u8>,
+    read: Vec<u8>,
+    /// The input has no more.
+    has_ended: bool,
     /// The bodies of compressed records, one after the other.
     pub(super) compressed: Vec<u8>,
     /// Why the data ends early.
@@ -106,129 +99,109 @@ impl<R: Read> Chunks<R> {
         chunk_bytes: usize,
     ) -> Self {
         Self {
-            input,
+            input: input.take(size.unwrap_or(u64::MAX)),
             endian,
             chunk_bytes,
             round_bytes: 0,
             at,
-            left: size.unwrap_or(u64::MAX),
             is_size_known: size.is_some(),
-            carried: Vec::new(),
+            read: Vec::new(),
+            has_ended: false,
             compressed: Vec::new(),
             why_cut: None,
         }
     }
 
-    /// The next chunk, in the memory that is given; `None` at the end.
-    pub(super) fn next(&mut self, mut bytes: Vec<u8>) -> Option<Chunk> {
-        let carried = self.carried.len();
-        let left = usize::try_from(self.left).unwrap_or(usize::MAX).saturating_add(carried);
-        bytes.resize(self.chunk_bytes.max(RECORD_BYTES_MAX).min(left), 0);
-        bytes[..carried].copy_from_slice(&self.carried);
-        let filled = carried + self.fill(&mut bytes[carried..]);
-        let mut chunk = Chunk { at: self.at, bytes, filled, len: 0, ends_round: false };
-        self.find_end(&mut chunk);
-        self.carried.clear();
-        self.carried.extend_from_slice(&chunk.bytes[chunk.len..chunk.filled]);
-        self.at += chunk.len as u64;
+    /// The next chunk, in exchange for the memory that is given; `None` at the end.
+    pub(super) fn next(&mut self, mut memory: Vec<u8>) -> Option<Chunk> {
+        self.fill();
+        let (len, ends_round, other_bytes) = self.whole_records();
+        memory.clear();
+        memory.extend_from_slice(&self.read[len..]);
+        let mut chunk = Chunk { at: self.at, bytes: replace(&mut self.read, memory), ends_round };
+        chunk.bytes.truncate(len);
+        self.at += len as u64;
+        self.skip(other_bytes);
         // Behind the last whole record of a chunk there is less than a record, unless the input has ended.
-        (chunk.len > 0).then_some(chunk)
+        (len > 0).then_some(chunk)
     }
 
-    /// Reads until there is no more room, or the input ends. Returns the number of bytes read.
-    fn fill(&mut self, room: &mut [u8]) -> usize {
-        let mut filled = 0;
-        while filled < room.len() && self.left > 0 && self.why_cut.is_none() {
-            let wanted =
-                (room.len() - filled).min(usize::try_from(self.left).unwrap_or(usize::MAX));
-            let at = self.at + (self.carried.len() + filled) as u64;
-            match self.input.read(&mut room[filled..filled + wanted]) {
-                Ok(0) if self.is_size_known => {
-                    self.why_cut = Some(format!("byte {at}: the data is cut off"));
-                }
-                Ok(0) => self.left = 0,
-                Ok(read) => {
-                    filled += read;
-                    self.left -= read as u64;
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => self.why_cut = Some(format!("byte {at}: the input failed: {e}")),
-            }
+    /// Reads until there is enough for a chunk, or the input ends.
+    fn fill(&mut self) {
+        if self.has_ended {
+            return;
         }
-        filled
+        let wanted = self.chunk_bytes.max(RECORD_BYTES_MAX).saturating_sub(self.read.len()) as u64;
+        let found = self.input.by_ref().take(wanted).read_to_end(&mut self.read);
+        self.has_ended = !matches!(found, Ok(bytes) if bytes as u64 == wanted);
+        let at = self.at + self.read.len() as u64;
+        match found {
+            Err(e) => self.cut(format!("byte {at}: the input failed: {e}")),
+            Ok(_) if self.has_ended && self.is_size_known && self.input.limit() > 0 => {
+                self.cut(format!("byte {at}: the data is cut off"));
+            }
+            Ok(_) => {}
+        }
     }
 
-    /// Finds the end of the chunk's last whole record.
-    fn find_end(&mut self, chunk: &mut Chunk) {
-        loop {
-            let at = chunk.at + chunk.len as u64;
-            let rest = &chunk.bytes[chunk.len..chunk.filled];
-            if rest.is_empty() {
-                return;
-            }
-            match RawRecord::split(rest, at, self.endian) {
-                Ok((record, _)) => {
-                    let bytes = RECORD_HEAD_BYTES + record.body.len();
-                    chunk.len += bytes;
-                    self.round_bytes += bytes;
-                    let (kind, more) = (record.kind, self.follow(&record));
-                    if kind == RECORD_FINISHED_ROUND && self.round_bytes >= self.chunk_bytes / 2 {
-                        (self.round_bytes, chunk.ends_round) = (0, true);
-                        return;
-                    }
-                    if more > 0 {
-                        return self.skip(chunk, more);
-                    }
-                    if chunk.len >= self.chunk_bytes {
-                        return;
-                    }
-                }
+    fn cut(&mut self, why: Why) {
+        self.why_cut.get_or_insert(why);
+    }
+
+    /// Looks for the end of a chunk in what was read. Returns the bytes of its records, whether the last one ends a
+    /// round, and the number of bytes behind it that are no records.
+    fn whole_records(&mut self) -> (usize, bool, u64) {
+        let mut len = 0;
+        while len < self.chunk_bytes && len < self.read.len() {
+            let (at, rest) = (self.at + len as u64, &self.read[len..]);
+            let record = match RawRecord::split(rest, at, self.endian) {
+                Ok((record, _)) => record,
                 Err(size) => {
-                    let is_impossible = rest.len() >= RECORD_HEAD_BYTES && size < RECORD_HEAD_BYTES;
-                    if is_impossible || self.left == 0 || self.why_cut.is_some() {
-                        self.why_cut.get_or_insert(match rest.len() < RECORD_HEAD_BYTES {
-                            true => format!("byte {at}: the head of a record is cut off"),
-                            false => format!("byte {at}: a record of {size} bytes is cut off"),
-                        });
+                    let has_head = rest.len() >= RECORD_HEAD_BYTES;
+                    if !has_head && self.has_ended {
+                        self.cut(format!("byte {at}: the head of a record is cut off"));
+                    } else if has_head && (self.has_ended || size < RECORD_HEAD_BYTES) {
+                        self.cut(format!("byte {at}: a record of {size} bytes is cut off"));
                     }
-                    return;
+                    break;
                 }
+            };
+            let bytes = RECORD_HEAD_BYTES + record.body.len();
+            len += bytes;
+            self.round_bytes += bytes;
+            match record.kind {
+                RECORD_FINISHED_ROUND if self.round_bytes >= self.chunk_bytes / 2 => {
+                    self.round_bytes = 0;
+                    return (len, true, 0);
+                }
+                // Hardware traces follow.
+                RECORD_AUXTRACE => {
+                    return (len, false, self.endian.u64(record.body, 0).unwrap_or(0));
+                }
+                RECORD_COMPRESSED => self.compressed.extend(record.body),
+                RECORD_COMPRESSED2 => {
+                    let sized = record.body.split_at_checked(8).and_then(|(size, rest)| {
+                        rest.get(..usize::try_from(self.endian.number(size)).ok()?)
+                    });
+                    self.compressed.extend(sized.unwrap_or_default());
+                }
+                _ => {}
             }
         }
+        (len, false, 0)
     }
 
-    /// Keeps what a compressed record holds. Returns how many bytes of another kind follow a record of hardware traces.
-    fn follow(&mut self, record: &RawRecord<'_>) -> u64 {
-        match record.kind {
-            RECORD_AUXTRACE => self.endian.u64(record.body, 0).unwrap_or(0),
-            RECORD_COMPRESSED => {
-                self.compressed.extend(record.body);
-                0
-            }
-            RECORD_COMPRESSED2 => {
-                let sized = record.body.split_at_checked(8).and_then(|(size, rest)| {
-                    rest.get(..usize::try_from(self.endian.number(size)).ok()?)
-                });
-                self.compressed.extend(sized.unwrap_or_default());
-                0
-            }
-            _ => 0,
-        }
-    }
-
-    /// Ends the chunk here and goes over bytes that are no records.
-    fn skip(&mut self, chunk: &mut Chunk, bytes: u64) {
-        let at = chunk.at + chunk.len as u64;
-        let there = (chunk.filled - chunk.len).min(usize::try_from(bytes).unwrap_or(usize::MAX));
-        chunk.bytes.copy_within(chunk.len + there..chunk.filled, chunk.len);
-        chunk.filled -= there;
-        let rest = bytes - there as u64;
-        let skipped = io::copy(&mut self.input.by_ref().take(rest.min(self.left)), &mut io::sink());
-        self.left -= rest.min(self.left);
-        self.at = self.at.saturating_add(bytes);
+    /// Goes over bytes that are no records.
+    fn skip(&mut self, bytes: u64) {
+        let at = self.at;
+        let read = self.read.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.read.drain(..read);
+        self.at = at.saturating_add(bytes);
+        let rest = bytes - read as u64;
+        let skipped = io::copy(&mut self.input.by_ref().take(rest), &mut io::sink());
         if skipped.ok() != Some(rest) {
-            let why = format!("byte {at}: {bytes} bytes of hardware traces are cut off");
-            self.why_cut.get_or_insert(why);
+            self.has_ended = true;
+            self.cut(format!("byte {at}: {bytes} bytes of hardware traces are cut off"));
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Decodes a chunk of records by itself, one thread a decoder: samples into events, and the records that tell names of
 //! tasks and lost events.
 
-use super::super::batch::{EventBatch, NewName};
-use super::super::binary::{Decoded, Decoder, Scratch};
-use super::super::interner::Interner;
+use super::super::batch::{Batch, StatedLoss};
+use super::super::binary::Decoder;
+use super::super::interner::{Interner, Named};
 use super::super::line::CPUS_MAX;
-use super::super::parsed::ParsedEvent;
-use super::super::pending::{Halves, PendingKind, Unlabelled, pending};
-use super::attributes::{NoSample, Sample};
+use super::super::renames::Rename;
+use super::super::stated::{Scope, Stated};
+use super::attributes::Sample;
 use super::chunks::{Chunk, RawRecord};
 use super::file::PerfFile;
-use super::losses::Losses;
+use crate::EventKind;
 
 /// Records of the kernel (`PERF_RECORD_…`).
 const RECORD_LOST: u32 = 2;
@@ -23,142 +23,90 @@ const RECORD_USER: u32 = 64;
 /// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: the recorder's filter dropped them.
 const MISC_DROPPED: u16 = 1 << 15;
 
-/// The content of a chunk.
-#[derive(Debug, Default)]
-pub(super) struct DecodedChunk {
-    pub(super) batch: EventBatch,
-    pub(super) losses: Losses,
-    /// A round of the recorder ends behind the events.
-    pub(super) ends_round: bool,
+/// Decodes chunks.
+#[derive(Clone, Debug)]
+pub(super) struct ChunkDecoder<'f> {
+    pub(super) file: &'f PerfFile<'f>,
+    pub(super) decoder: &'f Decoder<'f>,
+    /// Shared with the other decoders.
+    pub(super) interner: Interner,
+    pub(super) announced: Option<Scope>,
 }
 
-/// Decodes chunks. The numbers of identities in the events are its own.
-#[derive(Debug)]
-pub(super) struct ChunkDecoder<'f, 'k> {
-    file: &'f PerfFile<'f>,
-    decoder: &'f Decoder<'k>,
-    interner: Interner,
-    /// Identities that earlier batches have.
-    identities: usize,
-    scratch: Scratch,
-}
-
-impl<'f, 'k> ChunkDecoder<'f, 'k> {
-    pub(super) fn new(file: &'f PerfFile<'f>, decoder: &'f Decoder<'k>) -> Self {
-        let (interner, scratch) = (Interner::default(), Scratch::default());
-        Self { file, decoder, interner, identities: 0, scratch }
-    }
-
+impl ChunkDecoder<'_> {
     /// Decodes the records of a chunk.
-    pub(super) fn decode(&mut self, chunk: &Chunk) -> DecodedChunk {
-        let ends_round = chunk.ends_round;
-        let mut decoded = DecodedChunk { ends_round, ..DecodedChunk::default() };
+    pub(super) fn decode(&mut self, chunk: &Chunk) -> Batch {
+        let (announced, ends_round) = (self.announced, chunk.ends_round);
+        let mut batch = Batch { announced, ends_round, ..Batch::default() };
         for record in chunk.records(self.file.endian) {
-            if record.kind >= RECORD_USER {
-                continue;
-            }
-            decoded.batch.read += 1;
-            match record.kind {
-                RECORD_SAMPLE => self.sample(&record, &mut decoded.batch),
-                RECORD_COMM | RECORD_FORK | RECORD_LOST | RECORD_LOST_SAMPLES
-                    if self.other(&record, &mut decoded).is_none() =>
-                {
-                    let why = "a record that is cut off".to_owned();
-                    decoded.batch.note_unreadable(record.at, why);
+            batch.read += u64::from(record.kind < RECORD_USER);
+            let done = match record.kind {
+                RECORD_SAMPLE => self.sample(&record, &mut batch),
+                RECORD_COMM | RECORD_FORK | RECORD_LOST | RECORD_LOST_SAMPLES => {
+                    let whole = self.other(&record, &mut batch);
+                    whole.ok_or_else(|| "a record that is cut off".to_owned())
                 }
-                _ => {}
+                _ => Ok(()),
+            };
+            if let Err(why) = done {
+                batch.note_unreadable(record.at, why);
             }
         }
-        let new = self.interner.identities_from(self.identities);
-        self.identities += new.len();
-        decoded.batch.identities =
-            new.map(|(identity, name)| (identity.pid, name.to_owned(), identity.class)).collect();
-        decoded
+        batch
     }
 
-    fn sample(&mut self, record: &RawRecord<'_>, batch: &mut EventBatch) {
-        let Sample { time_ns, cpu, tid, event } = match self.file.attributes.sample(record.body) {
-            Ok(sample) if sample.cpu < CPUS_MAX => sample,
+    /// The error says why the sample is unreadable.
+    fn sample(&mut self, record: &RawRecord<'_>, batch: &mut Batch) -> Result<(), String> {
+        let sample = self.file.attributes.sample(record.body)?;
+        let Some(Sample { time_ns, cpu, tid, event }) = sample.filter(|it| it.cpu < CPUS_MAX)
+        else {
             // An event that is no tracepoint, or one without the columns that perf sched asks for.
-            Ok(_) | Err(NoSample::Other) => {
-                batch.skipped += 1;
-                return;
-            }
-            Err(NoSample::WithoutTime) => {
-                return batch.note_unreadable(record.at, "a sample without its time".to_owned());
-            }
-            Err(NoSample::CutOff) => {
-                return batch.note_unreadable(record.at, "a sample that is cut off".to_owned());
-            }
+            batch.skipped += 1;
+            return Ok(());
         };
-        let parsed = match self.decoder.decode(event, &mut self.scratch) {
-            Decoded::Event { event, .. } => event,
-            Decoded::Unreadable(why) => return batch.note_unreadable(record.at, why),
-        };
-        batch.note_clock(cpu, time_ns, record.at);
         // The name of the task that ran is known when all records are in order of time.
-        let running = tid.and_then(|tid| u32::try_from(tid).ok()).map(|pid| (pid, ""));
-        match pending(parsed, running, &mut self.interner) {
-            Some(event) => batch.push(time_ns, cpu, event),
-            None => batch.skipped += u64::from(parsed != ParsedEvent::LostHere),
-        }
+        let running = |_| Some(Named { pid: u32::try_from(tid?).ok()?, comm: "", prio: None });
+        let stated = self.decoder.decode(event, &mut self.interner, running)?;
+        batch.add(record.at, time_ns, cpu, stated);
+        Ok(())
     }
 
     /// A record that is no sample; `None` when it is cut off.
-    fn other(&self, record: &RawRecord<'_>, decoded: &mut DecodedChunk) -> Option<()> {
+    fn other(&self, record: &RawRecord<'_>, batch: &mut Batch) -> Option<()> {
         let (endian, body) = (self.file.endian, record.body);
         let (time_ns, cpu) = self.file.attributes.time_and_cpu(body);
         let cpu = cpu.filter(|cpu| *cpu < CPUS_MAX);
-        let names = &mut decoded.batch.names;
         match record.kind {
             RECORD_COMM => {
-                let text = body.get(8..)?;
-                let name = text.split(|byte| *byte == 0).next().unwrap_or_default();
-                let name = String::from_utf8_lossy(name).into_owned();
-                names.push((time_ns, endian.u32(body, 4)?, NewName::To(name)));
+                let name = body.get(8..)?.split(|byte| *byte == 0).next().unwrap_or_default();
+                let name = Rename::To(String::from_utf8_lossy(name).into());
+                batch.names.push((time_ns, endian.u32(body, 4)?, name));
             }
             // Process and parent process, thread and parent thread.
             RECORD_FORK => {
                 let (child, parent) = (endian.u32(body, 8)?, endian.u32(body, 12)?);
-                names.push((time_ns, child, NewName::Like(parent)));
+                batch.names.push((time_ns, child, Rename::Like(parent)));
             }
-            RECORD_LOST => {
-                let count = endian.u64(body, 8)?;
-                lost(record.at, time_ns, cpu, count, decoded);
+            RECORD_LOST => lost(record.at, time_ns, cpu, endian.u64(body, 8)?, batch),
+            // What an event lost on a CPU: here, or where there is no time, in all.
+            _ => {
+                let count = endian.u64(body, 0)?;
+                match time_ns {
+                    _ if record.misc & MISC_DROPPED != 0 => {}
+                    0 => batch.losses.push(StatedLoss { cpu, count, is_total: true }),
+                    _ => lost(record.at, time_ns, cpu, count, batch),
+                }
             }
-            _ => self.lost_samples(record, time_ns, cpu, decoded)?,
-        }
-        Some(())
-    }
-
-    /// What an event lost on a CPU: here, or where there is no time, in all.
-    fn lost_samples(
-        &self,
-        record: &RawRecord<'_>,
-        time_ns: u64,
-        cpu: Option<u32>,
-        decoded: &mut DecodedChunk,
-    ) -> Option<()> {
-        let count = self.file.endian.u64(record.body, 0)?;
-        match time_ns {
-            _ if record.misc & MISC_DROPPED != 0 => {}
-            0 => decoded.losses.in_all(cpu, count),
-            _ => lost(record.at, time_ns, cpu, count, decoded),
         }
         Some(())
     }
 }
 
 /// Events are missing here.
-fn lost(at: u64, time_ns: u64, cpu: Option<u32>, count: u64, decoded: &mut DecodedChunk) {
-    decoded.losses.here(cpu, count);
-    let Some(cpu) = cpu else {
-        decoded.losses.somewhere = decoded.losses.somewhere.saturating_add(count);
-        return;
-    };
-    let batch = &mut decoded.batch;
-    batch.note_problem(at, || format!("CPU {cpu} lost {count} events"));
-    batch.note_clock(cpu, time_ns, at);
-    let kind = PendingKind::Lost { count: Halves::of(count) };
-    batch.push(time_ns, cpu, Unlabelled { kind, text: None });
+fn lost(at: u64, time_ns: u64, cpu: Option<u32>, count: u64, batch: &mut Batch) {
+    batch.losses.push(StatedLoss { cpu, count, is_total: false });
+    if let Some(cpu) = cpu {
+        batch.note_problem(at, || format!("CPU {cpu} lost {count} events"));
+        batch.add(at, time_ns, cpu, Stated::Event(EventKind::Lost { count }));
+    }
 }

@@ -16,10 +16,10 @@ use super::super::binary::{Cursor, Endian, Why};
 use super::attributes::{Attribute, Attributes};
 
 /// Features (`HEADER_…`).
-const FEATURE_TRACING_DATA: usize = 1;
-const FEATURE_NRCPUS: usize = 7;
-const FEATURE_COMPRESSED: usize = 27;
-const FEATURES: usize = 256;
+const FEATURE_TRACING_DATA: u64 = 1;
+const FEATURE_NRCPUS: u64 = 7;
+const FEATURE_COMPRESSED: u64 = 27;
+const FEATURES: u64 = 256;
 /// Attributes that a file may have: one for each event, some for each CPU.
 const ATTRIBUTES_MAX: u64 = 1 << 16;
 /// Bytes of an attribute's offset and size of event numbers.
@@ -75,7 +75,12 @@ impl Sections {
 pub(super) struct PerfFile<'a> {
     pub(super) endian: Endian,
     pub(super) attributes: Attributes,
-    features: HashMap<usize, &'a [u8]>,
+    /// The kernel's descriptions of its tracepoints.
+    pub(super) tracing_data: Option<&'a [u8]>,
+    /// The number of CPUs that there may be, and of those online; 0 where it is not known.
+    pub(super) cpus: [u32; 2],
+    /// Whether records are compressed.
+    pub(super) is_compressed: bool,
     /// Why not all features could be read.
     pub(super) why_cut: Option<Why>,
 }
@@ -93,7 +98,7 @@ impl<'a> PerfFile<'a> {
         let attributes_size = cursor.u64("the size of the attributes")?;
         cursor.take(16, "the offset of the data")?;
         cursor.take(16, "the offset of the event types")?;
-        let bits = cursor.take(FEATURES as u64 / 8, "the features")?;
+        let bits = cursor.take(FEATURES / 8, "the features")?;
         let attributes = attributes(sections, attributes_at, attributes_size, attribute_bytes)?;
         // perf writes the size of the data and the features when it ends.
         let end = sections.data_at.saturating_add(sections.data_size);
@@ -101,49 +106,35 @@ impl<'a> PerfFile<'a> {
             return Err(format!("byte {}: the data is cut off", sections.data_at));
         }
         let endian = sections.endian;
-        let mut file = Self { endian, attributes, features: HashMap::new(), why_cut: None };
-        file.read_features(sections, bits, sections.at(end));
-        Ok(file)
+        let (features, why_cut) = features(sections, bits, sections.at(end));
+        let tracing_data = features.get(&FEATURE_TRACING_DATA).copied();
+        let counts = features.get(&FEATURE_NRCPUS).copied().unwrap_or_default();
+        let cpus = [0, 4].map(|at| endian.u32(counts, at).unwrap_or(0));
+        let is_compressed = features.contains_key(&FEATURE_COMPRESSED);
+        Ok(Self { endian, attributes, tracing_data, cpus, is_compressed, why_cut })
     }
+}
 
-    /// Reads the table behind the data; what is cut off is missing.
-    fn read_features(&mut self, sections: &'a Sections, bits: &[u8], mut table: Cursor<'a>) {
-        for feature in 0..FEATURES {
-            // The bits stand in words of 64, in the file's byte order.
-            let word = self.endian.number(&bits[feature / 64 * 8..feature / 64 * 8 + 8]);
-            if word >> (feature % 64) & 1 == 0 {
-                continue;
-            }
-            let section = table.u64("a feature").and_then(|at| {
-                let size = table.u64("the size of a feature")?;
-                sections.at(at).take(size, "a feature")
-            });
-            match section {
-                Ok(section) => {
-                    self.features.insert(feature, section);
-                }
-                Err(why) => {
-                    self.why_cut.get_or_insert(why);
-                }
-            }
+/// Reads the table behind the data. What is cut off is missing, with the reason.
+fn features<'a>(
+    sections: &'a Sections,
+    bits: &[u8],
+    mut table: Cursor<'a>,
+) -> (HashMap<u64, &'a [u8]>, Option<Why>) {
+    let (mut found, mut why_cut) = (HashMap::new(), None);
+    // The bits stand in words of 64, in the file's byte order.
+    let words: Vec<u64> = bits.chunks(8).map(|word| sections.endian.number(word)).collect();
+    for feature in (0..FEATURES).filter(|bit| words[*bit as usize / 64] >> (bit % 64) & 1 != 0) {
+        let section = table.u64("a feature").and_then(|at| {
+            let size = table.u64("the size of a feature")?;
+            sections.at(at).take(size, "a feature")
+        });
+        match section {
+            Ok(section) => _ = found.insert(feature, section),
+            Err(why) => _ = why_cut.get_or_insert(why),
         }
     }
-
-    /// The kernel's descriptions of its tracepoints.
-    pub(super) fn tracing_data(&self) -> Option<&'a [u8]> {
-        self.features.get(&FEATURE_TRACING_DATA).copied()
-    }
-
-    /// The number of CPUs that there may be, and of those online.
-    pub(super) fn cpus(&self) -> Option<[u32; 2]> {
-        let feature = self.features.get(&FEATURE_NRCPUS)?;
-        Some([self.endian.u32(feature, 0)?, self.endian.u32(feature, 4)?])
-    }
-
-    /// Whether records are compressed.
-    pub(super) fn is_compressed(&self) -> bool {
-        self.features.contains_key(&FEATURE_COMPRESSED)
-    }
+    (found, why_cut)
 }
 
 fn attributes(sections: &Sections, at: u64, size: u64, each: u64) -> Result<Attributes, Why> {

@@ -7,25 +7,25 @@ mod attributes;
 mod chunks;
 mod decode;
 mod file;
-mod losses;
 mod pipeline;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, Read, Seek, SeekFrom};
-use std::mem::take;
 
 use ruzstd::decoding::StreamingDecoder;
 
 use self::chunks::Chunks;
+use self::decode::ChunkDecoder;
 use self::file::{PerfFile, Sections};
-use self::pipeline::{ChunkCollector, Division};
-use super::batch::NewName;
-use super::binary::{Decoder, TracingData, Why};
-use super::collect::{Announced, Collector};
+use self::pipeline::Division;
+use super::binary::{Decoder, TracingData, Why, decompressed_bytes_max};
+use super::collect::Collector;
 use super::error::ReadError;
 use super::line::CPUS_MAX;
 use super::parts::TakeParts;
+use super::renames::Rename;
+use super::stated::Scope;
 use crate::Trace;
 
 /// The first bytes, in either byte order.
@@ -33,9 +33,6 @@ pub(super) const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// Versions of the tracing data before this one have no names of tasks.
 const FIRST_WITH_NAMES: &str = "0.6";
-/// All that compressed records may grow to, bytes, and by what factor.
-const DECOMPRESSED_BYTES_MAX: u64 = 8 << 30;
-const GROWTH_MAX: u64 = 1 << 10;
 
 const REMEDY: &str = "print it with the perf that recorded it: perf sched script --ns -i FILE";
 
@@ -66,7 +63,7 @@ fn read_divided(
     let failed = |source| ReadError::Io { name: name.to_owned(), source };
     let sections = Sections::read(&mut input).map_err(failed)?;
     let file = PerfFile::parse(&sections).map_err(damaged)?;
-    let Some(described) = file.tracing_data() else {
+    let Some(described) = file.tracing_data else {
         return Err(damaged(
             "it holds no tracepoints, or it is cut off: the kernel's descriptions of events stand \
              at its end"
@@ -75,56 +72,53 @@ fn read_divided(
     };
     let with_names = |version: &str| version >= FIRST_WITH_NAMES;
     let (described, _) = TracingData::parse(described, with_names).map_err(damaged)?;
-    let formats = described.formats.iter().map(String::as_str);
-    let decoder = Decoder::new(file.endian, formats, &described.kallsyms);
+    let decoder = Decoder::new(file.endian, &described.formats, &described.kallsyms);
 
-    let mut reader = ChunkCollector::new(collector(&file, &decoder, parts));
-    why_cut.into_iter().for_each(|why| truncated(&mut reader, why));
+    let mut collector = Collector::new(parts);
+    let announced = head(&file, &decoder, &mut collector);
+    let interner = collector.interner.clone();
+    let decoder = ChunkDecoder { file: &file, decoder: &decoder, interner, announced };
+    why_cut.into_iter().for_each(|why| truncated(&mut collector, why));
     input.seek(SeekFrom::Start(sections.data_at)).map_err(failed)?;
     let size = Some(sections.data_size);
     let mut chunks = Chunks::new(input, sections.data_at, size, file.endian, division.chunk_bytes);
-    reader.collect(&mut chunks, &file, &decoder, division);
-    let (compressed, why_cut) = (take(&mut chunks.compressed), chunks.why_cut);
-    for why in [file.why_cut.clone(), why_cut].into_iter().flatten() {
-        truncated(&mut reader, why);
+    pipeline::collect(&mut chunks, &decoder, division.decoders, &mut collector);
+    for why in [file.why_cut.clone(), chunks.why_cut].into_iter().flatten() {
+        truncated(&mut collector, why);
     }
-    read_compressed(compressed, &mut reader, &file, &decoder, division);
-    reader.add_losses();
-    reader.collector.finish(name, reader.read, "records")
+    read_compressed(chunks.compressed, &mut collector, &decoder, division);
+    collector.finish(name)
 }
 
-/// A collector with what the head of the file announces.
-fn collector<'p>(
+/// Takes over what the head of the file says. Returns what it announces of the events, if parts are wanted.
+fn head(
     file: &PerfFile<'_>,
     decoder: &Decoder<'_>,
-    parts: Option<&'p mut dyn TakeParts>,
-) -> Collector<'p> {
-    let mut collector = Collector::new(parts);
-    let [possible, online] = file.cpus().unwrap_or_default();
+    collector: &mut Collector<'_>,
+) -> Option<Scope> {
+    let [possible, online] = file.cpus;
+    collector.position = ("byte", 0);
     collector.trace().cpus = if online <= CPUS_MAX { online } else { 0 };
-    collector.rename(0, 0, NewName::To("swapper".to_owned()));
+    collector.builder.renames.add(&mut vec![(0, 0, Rename::To("swapper".into()))]);
     // Which events were recorded is in the attributes.
     let kinds = file.attributes.tracepoints().map(|id| decoder.kinds(id));
-    let kinds = kinds.fold(Default::default(), |all: super::pending::EventKinds, of| all.and(of));
+    let scope = kinds.fold(Scope { cpus: online, ..Scope::default() }, Scope::with);
     // Compressed records are read at the end. Where CPUs are offline, the numbers of the others may go beyond their
     // count.
-    let is_plain = !file.is_compressed() && !kinds.labels && !kinds.cgroups;
-    if is_plain && possible == online && (1..=CPUS_MAX).contains(&online) {
-        collector.announce(Announced { cpus: online, kinds });
-    }
-    collector
+    let is_plain = !file.is_compressed && !scope.labels && !scope.cgroups;
+    let is_known = possible == online && (1..=CPUS_MAX).contains(&online);
+    if is_plain && is_known { collector.announce(scope) } else { None }
 }
 
-fn truncated(reader: &mut ChunkCollector<'_>, why: Why) {
-    reader.collector.truncated(|| format!("the file ends early: {why}"));
+fn truncated(collector: &mut Collector<'_>, why: Why) {
+    collector.truncated(|| format!("the file ends early: {why}"));
 }
 
 /// Reads the compressed records: all of them are one zstd frame, which perf never ends.
 fn read_compressed(
     mut compressed: Vec<u8>,
-    reader: &mut ChunkCollector<'_>,
-    file: &PerfFile<'_>,
-    decoder: &Decoder<'_>,
+    collector: &mut Collector<'_>,
+    decoder: &ChunkDecoder<'_>,
     division: Division,
 ) {
     /// A block that is the last one, not compressed, and empty.
@@ -132,15 +126,18 @@ fn read_compressed(
     if compressed.is_empty() {
         return;
     }
-    let bytes_max = GROWTH_MAX.saturating_mul(compressed.len() as u64).min(DECOMPRESSED_BYTES_MAX);
+    let bytes_max = decompressed_bytes_max(&compressed);
     compressed.extend(LAST_BLOCK);
-    let plain = match StreamingDecoder::new(&compressed[..]) {
-        Ok(plain) => plain.take(bytes_max),
-        Err(e) => return truncated(reader, format!("damaged compressed records: {e}")),
+    let why_cut = match StreamingDecoder::new(&compressed[..]) {
+        Ok(plain) => {
+            let (plain, endian) = (plain.take(bytes_max), decoder.file.endian);
+            let mut chunks = Chunks::new(plain, 0, None, endian, division.chunk_bytes);
+            pipeline::collect(&mut chunks, decoder, division.decoders, collector);
+            chunks.why_cut
+        }
+        Err(e) => Some(e.to_string()),
     };
-    let mut chunks = Chunks::new(plain, 0, None, file.endian, division.chunk_bytes);
-    reader.collect(&mut chunks, file, decoder, division);
-    if let Some(why) = chunks.why_cut {
-        truncated(reader, format!("damaged compressed records: {why}"));
+    if let Some(why) = why_cut {
+        truncated(collector, format!("damaged compressed records: {why}"));
     }
 }

@@ -142,6 +142,25 @@ fn a_time_far_ahead_is_counted_alone() {
     }
 }
 
+/// Behind a record of a wrong size others are found, of any CPU: those that the head does not announce are left out of
+/// parts, and counted.
+#[test]
+fn what_is_not_announced_is_counted() {
+    let bytes = recording();
+    let mut left_out = 0;
+    for at in places(&bytes) {
+        let mut bytes = bytes.clone();
+        bytes[at + 6..at + 8].copy_from_slice(&4236_u16.to_le_bytes());
+        match (in_parts(&bytes, 64, 1), whole(&bytes)) {
+            (Ok(found), Ok(wanted)) if found.loss.unreadable > wanted.loss.unreadable => {
+                left_out += 1;
+            }
+            (found, wanted) => assert_eq!(found, wanted, "the record at byte {at}"),
+        }
+    }
+    assert!(left_out > 0);
+}
+
 /// A disk that was full leaves such holes.
 #[test]
 fn zeros_end_the_records_wherever_they_begin() {

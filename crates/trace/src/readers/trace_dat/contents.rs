@@ -48,7 +48,7 @@ impl Buffer<'_> {
 }
 
 /// The whole content.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Contents<'a> {
     pub(super) endian: Endian,
     pub(super) page_bytes: usize,
@@ -70,19 +70,7 @@ pub(super) struct Contents<'a> {
 
 impl<'a> Contents<'a> {
     pub(super) fn new(endian: Endian, page_bytes: usize) -> Self {
-        Self {
-            endian,
-            page_bytes,
-            header_page: String::new(),
-            formats: Vec::new(),
-            kallsyms: String::new(),
-            cmdlines: String::new(),
-            clock: None,
-            stats: Vec::new(),
-            cpus: 0,
-            buffers: Vec::new(),
-            cut: None,
-        }
+        Self { endian, page_bytes, ..Self::default() }
     }
 
     /// The buffer with the most in it, and how many others there are.
@@ -91,6 +79,16 @@ impl<'a> Contents<'a> {
         // Of equal ones the first.
         let main = self.buffers.iter().rev().max_by_key(|buffer| buffer.bytes());
         (main, filled.saturating_sub(1))
+    }
+
+    /// The pages of a CPU that are not compressed, as far as they are in the file.
+    pub(super) fn plain(&mut self, bytes: &'a [u8], cpu: u32, at: u64, size: u64) -> &'a [u8] {
+        let len = bytes.len() as u64;
+        let (start, end) = (at.min(len), at.saturating_add(size).min(len));
+        if end - start < size {
+            self.cut.get_or_insert_with(|| format!("the pages of CPU {cpu} are cut off"));
+        }
+        &bytes[start as usize..end as usize]
     }
 
     /// Reads an option that is the same in all versions.
@@ -102,13 +100,6 @@ impl<'a> Contents<'a> {
             _ => {}
         }
     }
-}
-
-/// The part of a section that is in the file, and whether that is all of it.
-pub(super) fn part(bytes: &[u8], at: u64, size: u64) -> (&[u8], bool) {
-    let len = bytes.len() as u64;
-    let (start, end) = (at.min(len), at.saturating_add(size).min(len));
-    (&bytes[start as usize..end as usize], end - start == size)
 }
 
 pub(super) fn cpu_count(cpus: u32) -> Result<u32, Why> {
@@ -155,8 +146,7 @@ fn options(cursor: &mut Cursor<'_>, contents: &mut Contents<'_>) -> Result<Vec<u
         if number == OPTION_DONE {
             return Ok(instances);
         }
-        let size = cursor.u32("the size of an option")?;
-        let data = cursor.take(size.into(), "an option")?;
+        let data = cursor.sized(4, "an option")?;
         match data.get(..8) {
             Some(at) if number == OPTION_BUFFER && instances.len() < BUFFERS_MAX => {
                 instances.push(cursor.endian.number(at))
@@ -185,11 +175,8 @@ fn table<'a>(
     let mut buffer = Buffer::default();
     for cpu in 0..contents.cpus {
         let (at, size) = (cursor.u64("the offset of a CPU's pages")?, cursor.u64("their size")?);
-        let (pages, whole) = part(bytes, at, size);
+        let pages = contents.plain(bytes, cpu, at, size);
         buffer.claim(pages.len() as u64, bytes.len())?;
-        if !whole {
-            contents.cut.get_or_insert_with(|| format!("the pages of CPU {cpu} are cut off"));
-        }
         buffer.cpus.push(CpuPages { cpu, at, bytes: Cow::Borrowed(pages) });
     }
     contents.buffers.push(buffer);

@@ -9,13 +9,11 @@ use std::io;
 
 use self::contents::{Buffer, Contents, CpuPages};
 use self::pages::{Item, Layout};
-use super::binary::{Decoded, Decoder, Scratch, TracingData, Why};
-use super::collect::{Collector, InputPosition};
+use super::binary::{Decoder, TracingData, Why};
+use super::collect::Collector;
 use super::error::ReadError;
+use super::interner::Named;
 use crate::Trace;
-
-/// The first bytes.
-pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 /// Clocks of the kernel that do not count nanoseconds.
 const CLOCKS_WITHOUT_TIME: [&str; 2] = ["counter", "x86-tsc"];
@@ -48,7 +46,7 @@ pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<T
         reader.collector.truncated(|| format!("after byte {at}: the input failed: {error}"));
     }
     reader.all(&contents);
-    reader.collector.finish(name, reader.read, "records")
+    reader.collector.finish(name)
 }
 
 fn contents(bytes: &[u8]) -> Result<Contents<'_>, Why> {
@@ -73,15 +71,12 @@ struct Reader<'c> {
     decoder: Decoder<'c>,
     layout: Layout,
     names: HashMap<u32, &'c str>,
-    scratch: Scratch,
-    /// Records in all.
-    read: u64,
 }
 
 impl<'c> Reader<'c> {
     fn new(contents: &'c Contents<'_>, layout: Layout) -> Self {
-        let formats = contents.formats.iter().map(String::as_str);
         let mut collector = Collector::new(None);
+        collector.position = ("byte", 0);
         collector.trace().cpus = contents.cpus;
         let name = |line: &'c str| {
             let (pid, name) = line.split_once(' ')?;
@@ -89,11 +84,9 @@ impl<'c> Reader<'c> {
         };
         Self {
             collector,
-            decoder: Decoder::new(contents.endian, formats, &contents.kallsyms),
+            decoder: Decoder::new(contents.endian, &contents.formats, &contents.kallsyms),
             layout,
             names: contents.cmdlines.lines().filter_map(name).collect(),
-            scratch: Scratch::default(),
-            read: 0,
         }
     }
 
@@ -124,25 +117,25 @@ impl<'c> Reader<'c> {
 
     /// Reads the pages of a CPU; returns the number of missing events that they report.
     fn cpu(&mut self, pages: &CpuPages<'_>) -> u64 {
-        let Self { collector, decoder, layout, names, scratch, read } = self;
+        let Self { collector, decoder, layout, names } = self;
+        let running = |pid: u32| {
+            let unknown = if pid == 0 { "<idle>" } else { "<...>" };
+            Some(Named { pid, comm: names.get(&pid).copied().unwrap_or(unknown), prio: None })
+        };
         let mut missed: u64 = 0;
         for (number, page) in pages.bytes.chunks(layout.page_bytes).enumerate() {
             let offset = (number * layout.page_bytes) as u64;
-            collector.position = InputPosition::Byte(pages.at.saturating_add(offset));
+            collector.position = ("byte", pages.at.saturating_add(offset));
             layout.walk(page, |item| match item {
                 Item::Missed(count) => {
                     missed = missed.saturating_add(count.unwrap_or(0));
                     collector.lost(pages.cpu, count.unwrap_or(1));
                 }
                 Item::Event { time_ns, data } => {
-                    *read += 1;
-                    match decoder.decode(data, scratch) {
-                        Decoded::Event { event, running_pid } => {
-                            let unknown = if running_pid == 0 { "<idle>" } else { "<...>" };
-                            let name = names.get(&running_pid).copied().unwrap_or(unknown);
-                            collector.event(pages.cpu, time_ns, event, Some((running_pid, name)));
-                        }
-                        Decoded::Unreadable(why) => collector.unreadable(&why),
+                    collector.read += 1;
+                    match decoder.decode(data, &mut collector.interner, running) {
+                        Ok(stated) => collector.add(pages.cpu, time_ns, stated),
+                        Err(why) => collector.unreadable(&why),
                     }
                 }
                 Item::Bad(why) => collector.unreadable(why),

@@ -15,10 +15,11 @@ use std::io::Read;
 use flate2::read::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-use super::super::binary::{Cursor, Endian, Why, event_formats, ftrace_formats, header_info};
+use super::super::binary::{
+    Cursor, Endian, Why, decompressed_bytes_max, event_formats, ftrace_formats, header_info,
+};
 use super::contents::{
     BUFFERS_MAX, Buffer, Contents, CpuPages, OPTION_BUFFER, OPTION_DONE, OPTIONS_MAX, cpu_count,
-    part,
 };
 
 const SECTION_HEADER_INFO: u16 = 16;
@@ -30,9 +31,6 @@ const SECTION_CMDLINES: u16 = 21;
 const COMPRESSED: u16 = 1;
 /// Sections that a file may have: of each kind one, and a few of options.
 const SECTIONS_MAX: u32 = 1 << 8;
-/// All that one file may grow to, bytes, and by what factor: pages of events shrink to a tenth, empty ones to less.
-const DECOMPRESSED_BYTES_MAX: u64 = 8 << 30;
-const GROWTH_MAX: u64 = 1 << 10;
 
 /// How sections are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +71,7 @@ pub(super) fn version_7<'a>(
     cursor.text("the version of the compression")?;
     let endian = cursor.endian;
     let mut contents = Contents::new(endian, page_bytes);
-    let room = GROWTH_MAX.saturating_mul(bytes.len() as u64).min(DECOMPRESSED_BYTES_MAX);
+    let room = decompressed_bytes_max(bytes);
     let mut file =
         File { bytes, endian, compression, room, sections: SECTIONS_MAX, options: OPTIONS_MAX };
     let mut next = cursor.u64("the offset of the options")?;
@@ -136,8 +134,7 @@ impl<'a> File<'a> {
         while self.options > 0 {
             self.options -= 1;
             let number = cursor.u16("an option")?;
-            let size = cursor.u32("the size of an option")?;
-            let data = cursor.take(size.into(), "an option")?;
+            let data = cursor.sized(4, "an option")?;
             match number {
                 OPTION_DONE => {
                     return Cursor::new(data, self.endian).u64("the offset of the next options");
@@ -162,13 +159,9 @@ impl<'a> File<'a> {
             SECTION_HEADER_INFO => contents.header_page = header_info(&mut cursor)?,
             SECTION_FTRACE_EVENTS => ftrace_formats(&mut cursor, &mut contents.formats)?,
             SECTION_EVENT_FORMATS => event_formats(&mut cursor, &mut contents.formats)?,
-            SECTION_KALLSYMS => {
-                let size = cursor.u32("the size of the symbols")?;
-                contents.kallsyms = text(cursor.take(size.into(), "the kernel's symbols")?);
-            }
+            SECTION_KALLSYMS => contents.kallsyms = text(cursor.sized(4, "the kernel's symbols")?),
             SECTION_CMDLINES => {
-                let size = cursor.u64("the size of the names")?;
-                contents.cmdlines = text(cursor.take(size, "the names of the tasks")?);
+                contents.cmdlines = text(cursor.sized(8, "the names of the tasks")?);
             }
             _ => {}
         }
@@ -205,21 +198,12 @@ impl<'a> File<'a> {
             buffer.claim(size.min(self.bytes.len() as u64), self.bytes.len())?;
             let bytes = match compressed && size > 0 {
                 true => Cow::Owned(self.chunks(at, contents)),
-                false => Cow::Borrowed(self.plain(cpu, at, size, contents)),
+                false => Cow::Borrowed(contents.plain(self.bytes, cpu, at, size)),
             };
             buffer.cpus.push(CpuPages { cpu, at, bytes });
         }
         contents.buffers.push(buffer);
         Ok(())
-    }
-
-    /// A CPU's pages that are not compressed.
-    fn plain(&self, cpu: u32, at: u64, size: u64, contents: &mut Contents<'_>) -> &'a [u8] {
-        let (pages, whole) = part(self.bytes, at, size);
-        if !whole {
-            contents.cut.get_or_insert_with(|| format!("the pages of CPU {cpu} are cut off"));
-        }
-        pages
     }
 
     /// A CPU's compressed pages, as far as they are sound. (The size that trace-cmd writes for them is four bytes

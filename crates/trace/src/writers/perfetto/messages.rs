@@ -38,10 +38,86 @@ pub(super) enum Data {
     TrackDescriptor(TrackDescriptor),
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SystemInfo {
-    #[prost(uint32, optional, tag = "8")]
-    pub(super) num_cpus: Option<u32>,
+/// Defines messages whose fields are always written: each with its type in Perfetto and in Rust, and its number.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ident $type:ty = $tag:tt,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Message)]
+        pub(super) struct $name {
+            $(
+                #[prost($kind, required, tag = $tag)]
+                pub(super) $field: $type,
+            )*
+        }
+    )*};
+}
+
+messages! {
+    SystemInfo {
+        num_cpus: uint32 u32 = "8",
+    }
+    FtraceCpuStats {
+        cpu: uint64 u64 = "1",
+        overrun: uint64 u64 = "3",
+    }
+    SchedSwitch {
+        prev_comm: string String = "1",
+        prev_pid: int32 i32 = "2",
+        prev_prio: int32 i32 = "3",
+        prev_state: int64 i64 = "4",
+        next_comm: string String = "5",
+        next_pid: int32 i32 = "6",
+        next_prio: int32 i32 = "7",
+    }
+    /// `sched_waking`, `sched_wakeup` and `sched_wakeup_new` have the same fields.
+    SchedWakeup {
+        comm: string String = "1",
+        pid: int32 i32 = "2",
+        prio: int32 i32 = "3",
+        success: int32 i32 = "4",
+        target_cpu: int32 i32 = "5",
+    }
+    CgroupAttachTask {
+        dst_id: int32 i32 = "2",
+        pid: int32 i32 = "3",
+        comm: string String = "4",
+        dst_path: string String = "7",
+    }
+    TaskNewtask {
+        pid: int32 i32 = "1",
+        comm: string String = "2",
+        clone_flags: uint64 u64 = "3",
+    }
+    SchedProcessExit {
+        comm: string String = "1",
+        pid: int32 i32 = "2",
+        prio: int32 i32 = "4",
+    }
+    SchedProcessFork {
+        parent_comm: string String = "1",
+        parent_pid: int32 i32 = "2",
+        child_comm: string String = "3",
+        child_pid: int32 i32 = "4",
+    }
+    SchedMigrateTask {
+        comm: string String = "1",
+        pid: int32 i32 = "2",
+        prio: int32 i32 = "3",
+        orig_cpu: int32 i32 = "4",
+        dest_cpu: int32 i32 = "5",
+    }
+    HrtimerExpireEntry {
+        now: int64 i64 = "2",
+    }
+    ThreadDescriptor {
+        pid: int32 i32 = "1",
+        tid: int64 i64 = "2",
+        thread_name: string String = "5",
+    }
+    DebugAnnotation {
+        string_value: string String = "6",
+        name: string String = "10",
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -68,14 +144,6 @@ pub(super) struct FtraceStats {
     pub(super) phase: Option<i32>,
     #[prost(message, repeated, tag = "2")]
     pub(super) cpu_stats: Vec<FtraceCpuStats>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct FtraceCpuStats {
-    #[prost(uint64, optional, tag = "1")]
-    pub(super) cpu: Option<u64>,
-    #[prost(uint64, optional, tag = "3")]
-    pub(super) overrun: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -123,103 +191,6 @@ pub(super) enum Ftrace {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedSwitch {
-    #[prost(string, optional, tag = "1")]
-    pub(super) prev_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub(super) prev_state: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub(super) next_comm: Option<String>,
-    #[prost(int32, optional, tag = "6")]
-    pub(super) next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub(super) next_prio: Option<i32>,
-}
-
-/// `sched_waking`, `sched_wakeup` and `sched_wakeup_new` have the same fields.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedWakeup {
-    #[prost(string, optional, tag = "1")]
-    pub(super) comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub(super) success: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub(super) target_cpu: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct CgroupAttachTask {
-    #[prost(int32, optional, tag = "2")]
-    pub(super) dst_id: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) pid: Option<i32>,
-    #[prost(string, optional, tag = "4")]
-    pub(super) comm: Option<String>,
-    #[prost(string, optional, tag = "7")]
-    pub(super) dst_path: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TaskNewtask {
-    #[prost(int32, optional, tag = "1")]
-    pub(super) pid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub(super) comm: Option<String>,
-    #[prost(uint64, optional, tag = "3")]
-    pub(super) clone_flags: Option<u64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedProcessExit {
-    #[prost(string, optional, tag = "1")]
-    pub(super) comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) pid: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub(super) prio: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedProcessFork {
-    #[prost(string, optional, tag = "1")]
-    pub(super) parent_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) parent_pid: Option<i32>,
-    #[prost(string, optional, tag = "3")]
-    pub(super) child_comm: Option<String>,
-    #[prost(int32, optional, tag = "4")]
-    pub(super) child_pid: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedMigrateTask {
-    #[prost(string, optional, tag = "1")]
-    pub(super) comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub(super) orig_cpu: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub(super) dest_cpu: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct HrtimerExpireEntry {
-    #[prost(int64, optional, tag = "2")]
-    pub(super) now: Option<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub(super) struct TrackDescriptor {
     #[prost(uint64, optional, tag = "1")]
     pub(super) uuid: Option<u64>,
@@ -231,16 +202,6 @@ pub(super) struct TrackDescriptor {
     pub(super) parent_uuid: Option<u64>,
     #[prost(message, optional, tag = "8")]
     pub(super) counter: Option<CounterDescriptor>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ThreadDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub(super) pid: Option<i32>,
-    #[prost(int64, optional, tag = "2")]
-    pub(super) tid: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub(super) thread_name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -265,12 +226,4 @@ pub(super) struct TrackEvent {
     pub(super) name: Option<String>,
     #[prost(int64, optional, tag = "30")]
     pub(super) counter_value: Option<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct DebugAnnotation {
-    #[prost(string, optional, tag = "6")]
-    pub(super) string_value: Option<String>,
-    #[prost(string, optional, tag = "10")]
-    pub(super) name: Option<String>,
 }

@@ -123,7 +123,7 @@ impl<'a, W: Write> Writer<'a, W> {
 
     fn head(&mut self) -> io::Result<()> {
         let trace = self.view.trace;
-        self.packet(None, Data::SystemInfo(SystemInfo { num_cpus: Some(trace.cpus) }))?;
+        self.packet(None, Data::SystemInfo(SystemInfo { num_cpus: trace.cpus }))?;
         let start = stats(START, &vec![0; self.lost.len()]);
         self.packet(None, start)?;
         let processes = trace.tasks().iter().skip(1).map(|task| Process {
@@ -141,13 +141,12 @@ impl<'a, W: Write> Writer<'a, W> {
         match event.kind {
             EventKind::Fork { parent, child } => {
                 // From the first Perfetto knows that a pid is another task now.
-                let pid = Some(self.pid(child));
-                let comm = Some(self.comm(child));
-                let new = TaskNewtask { pid, comm: comm.clone(), clone_flags: Some(0) };
+                let (pid, comm) = (self.pid(child), self.comm(child));
+                let new = TaskNewtask { pid, comm: comm.clone(), clone_flags: 0 };
                 self.ftrace(event, running, Ftrace::TaskNewtask(new))?;
                 let fork = SchedProcessFork {
-                    parent_comm: Some(self.comm(parent)),
-                    parent_pid: Some(self.pid(parent)),
+                    parent_comm: self.comm(parent),
+                    parent_pid: self.pid(parent),
                     child_comm: comm,
                     child_pid: pid,
                 };
@@ -178,13 +177,13 @@ impl<'a, W: Write> Writer<'a, W> {
     fn tracepoint(&self, event: &Event) -> Option<Ftrace> {
         Some(match event.kind {
             EventKind::Switch { prev, prev_state, next } => Ftrace::SchedSwitch(SchedSwitch {
-                prev_comm: Some(self.comm_on(prev, event.cpu)),
-                prev_pid: Some(self.pid(prev)),
-                prev_prio: Some(self.view.prio(prev)),
-                prev_state: Some(state_bit(prev_state)),
-                next_comm: Some(self.comm_on(next, event.cpu)),
-                next_pid: Some(self.pid(next)),
-                next_prio: Some(self.view.prio(next)),
+                prev_comm: self.comm_on(prev, event.cpu),
+                prev_pid: self.pid(prev),
+                prev_prio: self.view.prio(prev),
+                prev_state: state_bit(prev_state),
+                next_comm: self.comm_on(next, event.cpu),
+                next_pid: self.pid(next),
+                next_prio: self.view.prio(next),
             }),
             EventKind::Waking { task, target_cpu, .. } => {
                 Ftrace::SchedWaking(self.wakeup(task, target_cpu))
@@ -197,26 +196,26 @@ impl<'a, W: Write> Writer<'a, W> {
             }
             EventKind::Migrate { task, from_cpu, to_cpu } => {
                 Ftrace::SchedMigrateTask(SchedMigrateTask {
-                    comm: Some(self.comm(task)),
-                    pid: Some(self.pid(task)),
-                    prio: Some(self.view.prio(task)),
-                    orig_cpu: Some(from_cpu as i32),
-                    dest_cpu: Some(to_cpu as i32),
+                    comm: self.comm(task),
+                    pid: self.pid(task),
+                    prio: self.view.prio(task),
+                    orig_cpu: from_cpu as i32,
+                    dest_cpu: to_cpu as i32,
                 })
             }
             EventKind::Exit { task } => Ftrace::SchedProcessExit(SchedProcessExit {
-                comm: Some(self.comm(task)),
-                pid: Some(self.pid(task)),
-                prio: Some(self.view.prio(task)),
+                comm: self.comm(task),
+                pid: self.pid(task),
+                prio: self.view.prio(task),
             }),
             EventKind::Tick { .. } => {
-                Ftrace::HrtimerExpireEntry(HrtimerExpireEntry { now: Some(event.time_ns as i64) })
+                Ftrace::HrtimerExpireEntry(HrtimerExpireEntry { now: event.time_ns as i64 })
             }
             EventKind::CgroupMove { task, to, .. } => Ftrace::CgroupAttachTask(CgroupAttachTask {
-                dst_id: Some(to.0 as i32 + 1),
-                pid: Some(self.pid(task)),
-                comm: Some(self.comm(task)),
-                dst_path: Some(self.view.cgroup_path(to).to_owned()),
+                dst_id: to.0 as i32 + 1,
+                pid: self.pid(task),
+                comm: self.comm(task),
+                dst_path: self.view.cgroup_path(to).to_owned(),
             }),
             _ => return None,
         })
@@ -224,11 +223,11 @@ impl<'a, W: Write> Writer<'a, W> {
 
     fn wakeup(&self, task: TaskId, target_cpu: u32) -> SchedWakeup {
         SchedWakeup {
-            comm: Some(self.comm(task)),
-            pid: Some(self.pid(task)),
-            prio: Some(self.view.prio(task)),
-            success: Some(1),
-            target_cpu: Some(target_cpu as i32),
+            comm: self.comm(task),
+            pid: self.pid(task),
+            prio: self.view.prio(task),
+            success: 1,
+            target_cpu: target_cpu as i32,
         }
     }
 
@@ -275,8 +274,7 @@ impl<'a, W: Write> Writer<'a, W> {
 }
 
 fn stats(phase: i32, lost: &[u64]) -> Data {
-    let cpu =
-        |(cpu, lost): (usize, &u64)| FtraceCpuStats { cpu: Some(cpu as u64), overrun: Some(*lost) };
+    let cpu = |(cpu, lost): (usize, &u64)| FtraceCpuStats { cpu: cpu as u64, overrun: *lost };
     let cpu_stats = lost.iter().enumerate().map(cpu).collect();
     Data::FtraceStats(FtraceStats { phase: Some(phase), cpu_stats })
 }

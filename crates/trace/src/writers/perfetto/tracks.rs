@@ -121,9 +121,9 @@ impl Tracks {
             Key::Task(task) => {
                 let info = &trace.tasks()[task.index()];
                 descriptor.thread = Some(ThreadDescriptor {
-                    pid: Some(info.pid as i32),
-                    tid: Some(i64::from(info.pid)),
-                    thread_name: Some(info.comm.clone()),
+                    pid: info.pid as i32,
+                    tid: i64::from(info.pid),
+                    thread_name: info.comm.clone(),
                 });
             }
             Key::Mark(task, label) => {
@@ -209,5 +209,5 @@ fn slice_end() -> TrackEvent {
 }
 
 fn annotation(name: &str, value: String) -> DebugAnnotation {
-    DebugAnnotation { name: Some(name.to_owned()), string_value: Some(value) }
+    DebugAnnotation { name: name.to_owned(), string_value: value }
 }

@@ -1,0 +1,143 @@
+//! An event as a line of text or a binary record states it.
+
+use super::interner::{Interner, NOT_NAMED, Named};
+use crate::{CgroupId, EventKind, Label, LockFlags, TaskId};
+
+/// The kernel's functions that are the scheduler's tick: up to 6.8, and after.
+pub(super) const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
+
+/// In place of the label of an event that has a text beside it.
+pub(super) const NO_LABEL: Label = Label(0);
+
+/// The label of a print in place of an event that is left out: only its time counts.
+pub(super) const LEFT_OUT: Label = Label(u32::MAX);
+
+/// The meaning of a line or record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stated {
+    /// An event. Its tasks are numbers of the [`Interner`].
+    Event(EventKind),
+    /// An event with a text: that of its label, or the path of the cgroup to which a task moved.
+    WithText(EventKind, String),
+    /// Gives the preceding lost-events line its time.
+    LostHere,
+    /// Of a kind that is not used.
+    Other,
+}
+
+/// The numbers of the tasks of one event.
+#[derive(Debug)]
+pub(super) struct Tasks<'a> {
+    pub(super) interner: &'a mut Interner,
+    /// The task that the CPU was running, if that is known.
+    pub(super) running: Option<Named<'a>>,
+}
+
+impl Tasks<'_> {
+    /// A task that the event's own fields name.
+    #[inline]
+    pub(super) fn named(&mut self, named: Named<'_>) -> TaskId {
+        self.interner.identity(named)
+    }
+
+    /// A task that the event names by its pid alone; 0 is the idle task, or none.
+    pub(super) fn by_pid(&mut self, pid: u32) -> TaskId {
+        self.interner.by_pid(pid)
+    }
+
+    /// The task that the CPU was running, or [`NOT_NAMED`].
+    #[inline]
+    pub(super) fn running(&mut self) -> TaskId {
+        self.running.map_or(NOT_NAMED, |named| self.interner.identity(named))
+    }
+
+    /// The running task begins to wait for a lock; without flags it has the lock. Where the task is not named the event
+    /// says nothing.
+    pub(super) fn contention(&mut self, flags: Option<LockFlags>, lock: String) -> Stated {
+        let (task, holder) = (self.running(), self.by_pid(0));
+        if task == NOT_NAMED {
+            return Stated::Other;
+        }
+        let kind = match flags {
+            Some(flags) => EventKind::ContentionBegin { task, lock: NO_LABEL, flags, holder },
+            None => EventKind::ContentionEnd { task, lock: NO_LABEL },
+        };
+        Stated::WithText(kind, lock)
+    }
+
+    /// A task moves to the cgroup of a path.
+    pub(super) fn cgroup_move(&mut self, pid: u32, path: String) -> Stated {
+        // The numbers of the cgroups become known when the trace is built.
+        let (task, from, to) = (self.by_pid(pid), CgroupId::ROOT, CgroupId::ROOT);
+        Stated::WithText(EventKind::CgroupMove { task, from, to }, path)
+    }
+
+    /// The stack of the running task, `outer;…;inner`.
+    pub(super) fn stack(&mut self, folded: String) -> Stated {
+        let task = Some(self.running()).filter(|task| *task != NOT_NAMED);
+        let task = task.unwrap_or_else(|| self.by_pid(0));
+        Stated::WithText(EventKind::Stack { task, label: NO_LABEL }, folded)
+    }
+
+    /// A timer expired: the scheduler's tick, or another one.
+    pub(super) fn timer(&mut self, is_tick: bool) -> Stated {
+        if is_tick {
+            Stated::Event(EventKind::Tick { task: self.running() })
+        } else {
+            Stated::Other
+        }
+    }
+}
+
+/// A line that the scheduler's program printed.
+pub(super) fn printed(text: &str) -> Stated {
+    Stated::WithText(EventKind::Print { label: NO_LABEL }, text.to_owned())
+}
+
+/// What a reader of parts must know of the events before the first one: the CPUs, and kinds that may occur.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scope {
+    /// CPU numbers are below it.
+    pub(super) cpus: u32,
+    pub(super) wakeups: bool,
+    pub(super) cgroups: bool,
+    /// Events that refer to the label table.
+    pub(super) labels: bool,
+}
+
+impl Scope {
+    /// That of one event.
+    #[inline]
+    pub(super) fn of(cpu: u32, mut kind: EventKind) -> Self {
+        let cpu_max = match kind {
+            EventKind::Waking { target_cpu, .. }
+            | EventKind::Wakeup { target_cpu, .. }
+            | EventKind::WakeupNew { target_cpu, .. } => target_cpu.max(cpu),
+            EventKind::Migrate { from_cpu, to_cpu, .. } => from_cpu.max(to_cpu).max(cpu),
+            _ => cpu,
+        };
+        Self {
+            cpus: cpu_max + 1,
+            wakeups: matches!(kind, EventKind::Wakeup { .. }),
+            cgroups: matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }),
+            labels: kind.label_mut().is_some(),
+        }
+    }
+
+    /// Both.
+    #[must_use]
+    #[inline]
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            cpus: self.cpus.max(other.cpus),
+            wakeups: self.wakeups | other.wakeups,
+            cgroups: self.cgroups | other.cgroups,
+            labels: self.labels | other.labels,
+        }
+    }
+}
+
+/// The value of `key` among words of the form `key=value`; the key is given with its `=`.
+pub(super) fn value<'a>(words: &'a str, key: &str) -> Option<&'a str> {
+    words.split(' ').find_map(|word| word.strip_prefix(key))
+}
