@@ -76,7 +76,7 @@ pub fn compare(runs: &[(&str, &Analysis)]) -> Comparison {
             metric: metric.name,
             figure: metric.figure,
             unit: metric.unit,
-            values: runs.iter().map(|(_, analysis)| (metric.read)(analysis)).collect(),
+            values: runs.iter().map(|(_, analysis)| (metric.read)(&analysis.machine)).collect(),
         })
         .collect();
     let mut names: Vec<&str> = Vec::new();
