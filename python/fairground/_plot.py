@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import io
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairground import _native
+from fairground._table import Table
 
-if TYPE_CHECKING:
-    from fairground._run import Run
+
+class Run(Protocol):
+    """What a picture is drawn of."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def groups(self) -> Table: ...
+    @property
+    def events(self) -> Table: ...
 
 
 class Picture(Figure):
@@ -31,7 +40,7 @@ _STRETCHES_MAX = 20_000
 _WIDTH, _ROW_HEIGHT, _HEIGHT_MIN = 9.0, 0.35, 2.4
 
 
-def _rows(table: Any) -> list[dict[str, Any]]:
+def _rows(table: Table) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = table.to_arrow().to_pylist()
     return rows
 

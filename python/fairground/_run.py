@@ -56,6 +56,16 @@ class Run:
         return self._native.ejection
 
     @property
+    def verdicts(self) -> list[str]:
+        """What a reader must know first, the worst first, in the words of the command line: what ended the run, which tasks never ran."""
+        return self._native.verdicts
+
+    @property
+    def never_ran(self) -> list[tuple[str, int]]:
+        """The tasks that are runnable at the end and never ran: name, and how long each has been waiting, ns. Waits below 10 ms do not count."""
+        return self._native.never_ran
+
+    @property
     def digest(self) -> int:
         """A hash of all events: equal for equal events."""
         return self._native.digest
@@ -100,14 +110,15 @@ class Run:
         return _plot.KINDS[kind](self, **how)
 
     def _repr_html_(self) -> str:
-        """A table of the groups, for notebooks."""
+        """The verdicts and a table of the groups, for notebooks."""
         shown = ("group", "tasks", "cpu_share", "fluid_share", "fairness_error", "wakeup_latency.p99")
         groups = self.groups
         heads = [f"{name} [{groups.units[name]}]" if name in groups.units else name for name in shown]
         rows = [[row[name] for name in shown] for row in groups.to_arrow().to_pylist()]
         lines = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
         head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+        verdicts = "".join(f"<p><b>{escape(verdict)}</b></p>" for verdict in self.verdicts)
+        return f"{verdicts}<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
     def __repr__(self) -> str:
         return f"<fairground.Run of {self.label}: {len(self.events)} events, {len(self.tasks)} tasks>"

@@ -65,7 +65,7 @@ pub(crate) fn machine(analysis: &Analysis) -> Result<RecordBatch, ArrowError> {
     let columns = vec![
         texts("metric", all.iter().map(|metric| Some(metric.key()))),
         texts("unit", all.iter().map(|metric| symbol(metric.unit))),
-        values("value", all.iter().map(|metric| (metric.read)(analysis))),
+        values("value", all.iter().map(|metric| (metric.read)(&analysis.machine))),
     ];
     table(columns, HashMap::new())
 }

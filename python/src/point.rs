@@ -39,7 +39,7 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
         of: Some(MACHINE.to_owned()),
         metric: Some(metric.key()),
         unit: symbol(metric.unit),
-        value: (metric.read)(analysis),
+        value: (metric.read)(&analysis.machine),
     });
     let of_groups = analysis.groups.iter().flat_map(|group| {
         metric::GROUP.iter().map(|metric| Row {
@@ -59,29 +59,6 @@ struct Asked<'a> {
     checked: Option<&'a Checked>,
     digests: &'a Digests,
 }
-
-/// Words with columns of their own; `set` and `cost` have one for each name.
-const WITH_COLUMNS: [&str; 19] = [
-    "workload",
-    "sched",
-    "cpus",
-    "topology",
-    "duration",
-    "seed",
-    "hz",
-    "timers",
-    "costs",
-    "locks",
-    "lead_in",
-    "profile",
-    "at",
-    "engine",
-    "null_loads",
-    "check",
-    "idle_bound",
-    "set",
-    "cost",
-];
 
 /// The parameters, the same in every row. What could not be read of them is null. Whatever tells two points apart is
 /// among them.
@@ -125,9 +102,15 @@ fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
         text("fairground", Some(env!("CARGO_PKG_VERSION"))),
         text("fairground_sha256", Some(env!("FAIRGROUND_SOURCES_SHA256"))),
     ];
-    let stated = spec.stated().into_iter();
-    let others = stated.filter(|(name, _)| !WITH_COLUMNS.contains(&name.as_str()));
-    columns.extend(others.map(|(name, value)| text(&name, Some(&value.to_string()))));
+    // `set` and `cost` have a column for each name.
+    let has_column = |word: &str| {
+        let of_word = |(field, _): &Column| field.name().trim_end_matches("_ns") == word;
+        ["set", "cost"].contains(&word) || columns.iter().any(of_word)
+    };
+    let others = spec.stated().into_iter().filter(|(name, _)| !has_column(name));
+    let others: Vec<Column> =
+        others.map(|(name, value)| text(&name, Some(&value.to_string()))).collect();
+    columns.extend(others);
     let settings = spec.scheduler.set.iter().filter_map(|set| set.split_once('='));
     columns.extend(settings.map(|(name, value)| text(&format!("set.{name}"), Some(value))));
     let costs = spec.machine.cost.iter().filter_map(|cost| cost.split_once('='));

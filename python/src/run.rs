@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_session::{Failure, Outcome, Plan, read_recording};
+use fairground_session::{
+    Failure, Outcome, Plan, Verdict, never_ran, never_ran_tasks, read_recording,
+};
 use fairground_trace::Trace;
 use pyo3::prelude::*;
 
@@ -30,6 +32,12 @@ pub(crate) struct Run {
     /// Why the scheduler was ejected.
     #[pyo3(get)]
     ejection: Option<String>,
+    /// What heads the result, the worst first.
+    #[pyo3(get)]
+    verdicts: Vec<String>,
+    /// The tasks that never ran: name, and how long each has been waiting, ns.
+    #[pyo3(get)]
+    never_ran: Vec<(String, u64)>,
     trace: Arc<Trace>,
     analysis: Analysis,
 }
@@ -66,6 +74,14 @@ impl Run {
     fn digest(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.trace.digest())
     }
+}
+
+fn texts(verdicts: impl IntoIterator<Item = Verdict>) -> Vec<String> {
+    verdicts.into_iter().map(|verdict| verdict.text).collect()
+}
+
+fn waits(analysis: &Analysis) -> Vec<(String, u64)> {
+    never_ran_tasks(analysis).into_iter().map(|task| (task.name, task.waiting_ns)).collect()
 }
 
 /// Makes the run of checked words; without the GIL, which is taken now and then to ask for Ctrl-C.
@@ -110,6 +126,8 @@ pub(crate) fn simulate(
         notes,
         log: outcome.log().to_vec(),
         ejection: outcome.ejection(),
+        verdicts: texts(outcome.verdicts()),
+        never_ran: waits(&outcome.analysis),
         label: outcome.label,
         trace: Arc::new(outcome.trace),
         analysis: outcome.analysis,
@@ -127,6 +145,8 @@ pub(crate) fn read(py: Python<'_>, path: &str) -> PyResult<Run> {
             notes: made::losses(&analysis),
             log: Vec::new(),
             ejection: None,
+            verdicts: texts(never_ran(analysis.never_ran())),
+            never_ran: waits(&analysis),
             label: recording.name,
             trace: Arc::new(recording.trace),
             analysis,

@@ -35,6 +35,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lost_init)
 }
 SCX_OPS_DEFINE(lost_ops, .enqueue = (void *)lost_enqueue, .init = (void *)lost_init, .timeout_ms = 100, .name = "lost");
 """
+#: The first task that is enqueued stays with the scheduler.
+FORGETS = ROOT / "crates/cli/tests/schedulers/forgets.bpf.c"
 RECORDING = ROOT / "experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz"
 WORKLOAD = "hogs:3 + sleepers:2"
 
@@ -175,8 +177,22 @@ def test_an_ejection_is_a_result(tmp_path: Path) -> None:
     run = fairground.simulate("hogs:3", sched=str(stalls), duration="1s")
     assert run.ejection is not None
     assert "ejected" in run.ejection
+    assert run.verdicts[0] == run.ejection
     assert any("never_set" in note for note in run.notes)
     assert fairground.simulate("hogs:2", duration="50ms").ejection is None
+
+
+def test_verdicts_are_those_of_the_command_line(command_line: CommandLine) -> None:
+    words = {"sched": str(FORGETS), "cpus": 1, "duration": "2s"}
+    run = fairground.simulate("hogs:3", **words)  # type: ignore[arg-type]
+    assert run.never_ran == [("hog/0", 2_000_000_000)]
+    assert run.verdicts[0].startswith("1 task never ran: hog/0 (waiting for 2.000 s, ")
+    printed = command_line.out("run", "hogs:3", "--sched", str(FORGETS), "--cpus", "1", "--duration", "2s")
+    assert run.verdicts[0] in printed.splitlines()[0]
+    assert run.verdicts[0] in run._repr_html_()
+    assert (short().verdicts, short().never_ran) == ([], [])
+    recording = fairground.read(RECORDING)
+    assert (recording.verdicts, recording.never_ran) == ([], [])
 
 
 def test_another_thread_goes_on_while_a_machine_runs_and_ctrl_c_ends_it() -> None:

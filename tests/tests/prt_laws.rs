@@ -47,7 +47,7 @@ impl Case {
         let rests = trace.events().filter(|event| rests(event.kind)).count() as f64;
         let idle_ns = analysis.machine.idle_ns as f64 - rests * f64::from(csw);
         Seen {
-            per_us: analysis.marks() as f64 * 1e3 / window_ns,
+            per_us: analysis.machine.marks as f64 * 1e3 / window_ns,
             idle: idle_ns / (window_ns * f64::from(cpus)),
             waiting: Contention::of(trace, DEPTH).lock_wait_ns() as f64 / window_ns,
         }

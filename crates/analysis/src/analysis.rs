@@ -2,7 +2,7 @@
 
 use crate::accounting::{Accounts, TaskAccount};
 use crate::cgroups::{self, CgroupMetrics};
-use crate::figures::{jain_index, ratio};
+use crate::figures::jain_index;
 use crate::pass::Pass;
 use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CgroupId, TaskId, Trace};
@@ -87,16 +87,6 @@ impl GroupMetrics {
 }
 
 impl Analysis {
-    /// Marks that all tasks left.
-    pub fn marks(&self) -> u64 {
-        self.groups.iter().map(|group| group.figures.marks).sum()
-    }
-
-    /// The same per second of the window. `None` for an empty window.
-    pub fn marks_per_s(&self) -> Option<f64> {
-        ratio(self.marks() as f64 * 1e9, self.machine.window_ns as f64)
-    }
-
     /// Analyses a trace. The same trace and options give the same figures to the last bit.
     pub fn of(trace: &Trace, options: &Options) -> Self {
         let (group_names, group_of) = group_tasks(trace);
@@ -136,6 +126,7 @@ impl Analysis {
             params,
             irregularities,
         };
+        analysis.machine.marks = analysis.groups.iter().map(|group| group.figures.marks).sum();
         analysis.machine.jain_index = jain_index(analysis.tasks.iter().map(|task| &task.figures));
         analysis
     }

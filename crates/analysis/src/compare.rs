@@ -70,7 +70,7 @@ pub fn compare<'r>(runs: &[(&str, &'r Analysis)]) -> Comparison {
             metric: metric.name,
             figure: metric.figure,
             unit: metric.unit,
-            values: runs.iter().map(|(_, analysis)| (metric.read)(analysis)).collect(),
+            values: runs.iter().map(|(_, analysis)| (metric.read)(&analysis.machine)).collect(),
         })
         .collect();
     let groups = runs.iter().flat_map(|(_, analysis)| &analysis.groups);

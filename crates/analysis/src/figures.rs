@@ -1,6 +1,7 @@
 //! The figures of a task, or of a group of tasks.
 
 use crate::Samples;
+use crate::metric::value::{Metric, Unit, Value, count, float, int, known, metric};
 
 /// What one task, or a group of tasks together, got and did in the window. Times are ns.
 ///
@@ -251,6 +252,48 @@ impl Figures {
         }
     }
 }
+
+/// The metrics of a task, of a group or of any selection of tasks.
+pub const GROUP: &[Metric<Figures>] = &[
+    metric("run_time", "", Unit::Ns, |f| int(f.run_ns)),
+    metric("wait_time", "", Unit::Ns, |f| int(f.wait_ns)),
+    metric("wait_time", "max", Unit::Ns, |f| known(f.waits.max_ns())),
+    metric("sleep_time", "", Unit::Ns, |f| int(f.sleep_ns)),
+    metric("unknown_time", "", Unit::Ns, |f| int(f.unknown_ns)),
+    metric("cpu_share", "", Unit::Percent, |f| float(f.cpu_share_percent())),
+    metric("cpu_share", "machine", Unit::Percent, |f| float(f.machine_share_percent())),
+    metric("fluid_share", "", Unit::Percent, |f| float(f.fluid_share_percent())),
+    metric("fluid_share", "time", Unit::Ns, |f| int(f.fluid_ns)),
+    metric("fairness_error", "", Unit::Percent, |f| float(f.fairness_error_percent())),
+    metric("fairness_error", "time", Unit::Ns, |f| Some(Value::Int(f.fairness_error_ns()))),
+    metric("fairness_error", "on_cpu", Unit::Percent, |f| float(f.fairness_error_on_cpu_percent())),
+    metric("top_share", "4", Unit::Percent, |f| float(f.top_share_percent(4))),
+    metric("top_share", "8", Unit::Percent, |f| float(f.top_share_percent(8))),
+    metric("variation", "run_time", Unit::Percent, |f| float(f.variation_percent(|m| m.run_ns))),
+    metric("variation", "marks", Unit::Percent, |f| float(f.variation_percent(|m| m.marks))),
+    metric("marks", "", Unit::Count, |f| int(f.marks)),
+    metric("marks", "rate", Unit::PerSecond, |f| float(f.marks_per_s())),
+    metric("lag", "max", Unit::Ns, |f| int(f.lag_max_ns)),
+    metric("lag", "lead_max", Unit::Ns, |f| int(f.lead_max_ns)),
+    metric("voluntary_switches", "", Unit::Count, |f| int(f.voluntary_switches)),
+    metric("involuntary_switches", "", Unit::Count, |f| int(f.involuntary_switches)),
+    metric("migrations", "", Unit::Count, |f| known(f.migrations)),
+    metric("cpu_changes", "", Unit::Count, |f| int(f.cpu_changes)),
+    metric("wakeups", "", Unit::Count, |f| int(f.wakeups)),
+    metric("true_mean_slice", "", Unit::Ns, |f| float(f.true_mean_slice_ns())),
+    metric("slice", "count", Unit::Count, |f| count(&f.slices)),
+    metric("slice", "mean", Unit::Ns, |f| float(f.slices.mean_ns())),
+    metric("slice", "p50", Unit::Ns, |f| known(f.slices.p50_ns())),
+    metric("slice", "p99", Unit::Ns, |f| known(f.slices.p99_ns())),
+    metric("slice", "max", Unit::Ns, |f| known(f.slices.max_ns())),
+    metric("wakeup_latency", "count", Unit::Count, |f| count(&f.wakeup_latency)),
+    metric("wakeup_latency", "censored", Unit::Count, |f| int(f.wakeup_latency.censored)),
+    metric("wakeup_latency", "p50", Unit::Ns, |f| known(f.wakeup_latency.p50_ns())),
+    metric("wakeup_latency", "p90", Unit::Ns, |f| known(f.wakeup_latency.p90_ns())),
+    metric("wakeup_latency", "p99", Unit::Ns, |f| known(f.wakeup_latency.p99_ns())),
+    metric("wakeup_latency", "p99.9", Unit::Ns, |f| known(f.wakeup_latency.p999_ns())),
+    metric("wakeup_latency", "max", Unit::Ns, |f| known(f.wakeup_latency.max_ns())),
+];
 
 /// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due
 /// anything.

@@ -1,6 +1,7 @@
 //! The figures of a CPU and of the machine.
 
 use crate::Samples;
+use crate::metric::value::{Metric, Unit, count, float, int, known, metric};
 use fairground_trace::{CallbackKind, Loss};
 
 /// What one CPU did in the window: `run + idle + unknown = window`.
@@ -56,6 +57,8 @@ pub struct MachineMetrics {
     pub cpu_changes: u64,
     /// Timer ticks in the trace.
     pub ticks: u64,
+    /// Marks that all tasks left.
+    pub marks: u64,
     /// CPU time that idled while a task that may run there waited in another CPU's queue, ns.
     pub idle_while_waiting_ns: u64,
     /// The longest time without a break in which that was so on some CPU, ns.
@@ -91,6 +94,11 @@ impl MachineMetrics {
         self.per_s(self.migrations?)
     }
 
+    /// Marks per second of the window. `None` for an empty window.
+    pub fn marks_per_s(&self) -> Option<f64> {
+        self.per_s(self.marks)
+    }
+
     fn per_s(&self, count: u64) -> Option<f64> {
         crate::figures::ratio(count as f64 * 1e9, self.window_ns as f64)
     }
@@ -99,6 +107,52 @@ impl MachineMetrics {
         crate::figures::percent(part_ns as f64, self.window_ns as f64 * f64::from(self.cpus))
     }
 }
+
+/// The metrics of the whole machine, in the order of a table.
+pub const MACHINE: &[Metric<MachineMetrics>] = &[
+    metric("switches", "", Unit::Count, |m| int(m.switches)),
+    metric("switches", "rate", Unit::PerSecond, |m| float(m.switches_per_s())),
+    metric("voluntary_switches", "", Unit::Count, |m| int(m.voluntary_switches)),
+    metric("involuntary_switches", "", Unit::Count, |m| int(m.involuntary_switches)),
+    metric("wakeups", "", Unit::Count, |m| int(m.wakeups)),
+    metric("wakeups", "rate", Unit::PerSecond, |m| float(m.wakeups_per_s())),
+    metric("migrations", "", Unit::Count, |m| known(m.migrations)),
+    metric("migrations", "rate", Unit::PerSecond, |m| float(m.migrations_per_s())),
+    metric("cpu_changes", "", Unit::Count, |m| int(m.cpu_changes)),
+    metric("marks", "", Unit::Count, |m| int(m.marks)),
+    metric("marks", "rate", Unit::PerSecond, |m| float(m.marks_per_s())),
+    metric("run_time", "", Unit::Ns, |m| int(m.run_ns)),
+    metric("idle_time", "", Unit::Ns, |m| int(m.idle_ns)),
+    metric("idle_time", "share", Unit::Percent, |m| float(m.cpu_time_percent(m.idle_ns))),
+    metric("unknown_time", "", Unit::Ns, |m| int(m.unknown_ns)),
+    metric("idle_while_waiting", "", Unit::Ns, |m| int(m.idle_while_waiting_ns)),
+    metric("idle_while_waiting", "share", Unit::Percent, |m| {
+        float(m.cpu_time_percent(m.idle_while_waiting_ns))
+    }),
+    metric("idle_while_waiting", "longest", Unit::Ns, |m| int(m.idle_while_waiting_longest_ns)),
+    metric("jain_index", "", Unit::Ratio, |m| float(m.jain_index)),
+    metric("slice", "count", Unit::Count, |m| count(&m.slices)),
+    metric("slice", "mean", Unit::Ns, |m| float(m.slices.mean_ns())),
+    metric("slice", "p50", Unit::Ns, |m| known(m.slices.p50_ns())),
+    metric("slice", "p99", Unit::Ns, |m| known(m.slices.p99_ns())),
+    metric("slice", "max", Unit::Ns, |m| known(m.slices.max_ns())),
+    metric("wakeup_latency", "count", Unit::Count, |m| count(&m.wakeup_latency)),
+    metric("wakeup_latency", "censored", Unit::Count, |m| int(m.wakeup_latency.censored)),
+    metric("wakeup_latency", "p50", Unit::Ns, |m| known(m.wakeup_latency.p50_ns())),
+    metric("wakeup_latency", "p90", Unit::Ns, |m| known(m.wakeup_latency.p90_ns())),
+    metric("wakeup_latency", "p99", Unit::Ns, |m| known(m.wakeup_latency.p99_ns())),
+    metric("wakeup_latency", "p99.9", Unit::Ns, |m| known(m.wakeup_latency.p999_ns())),
+    metric("wakeup_latency", "max", Unit::Ns, |m| known(m.wakeup_latency.max_ns())),
+    metric("policy_instructions", "switch", Unit::InsnsPerEvent, |m| {
+        float(m.policy.and_then(|cost| cost.switch.mean()))
+    }),
+    metric("policy_instructions", "wakeup", Unit::InsnsPerEvent, |m| {
+        float(m.policy.and_then(|cost| cost.wakeup.mean()))
+    }),
+    metric("policy_instructions", "tick", Unit::InsnsPerEvent, |m| {
+        float(m.policy.and_then(|cost| cost.tick.mean()))
+    }),
+];
 
 /// Instructions of the scheduler's program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! of all members costs that much and as many switches as there are members. As lmbench does, the middle of many
 //! passes counts, so that a tick in one of them does not.
 
-use crate::metric::{Metric, Unit, Value};
+use crate::metric::value::{Metric, Unit, Value, metric};
 use fairground_trace::{EventKind, Trace};
 
 /// What the label of a pass without switches starts with; the number of members follows.
@@ -33,25 +33,17 @@ pub struct RingReport {
 
 /// The metrics of a ring.
 pub const RING_PROGRAM: &[Metric<RingReport>] = &[
-    ring_metric("ring_switch", Unit::Us, |r| Some(Value::Float(r.switch_us()))),
-    ring_metric("ring_hop", Unit::Us, |r| Some(Value::Float(r.hop_us()))),
-    ring_metric("ring_round", Unit::Us, |r| Some(Value::Float(r.round_ns as f64 / 1e3))),
-    ring_metric("ring_overhead", Unit::Us, |r| Some(Value::Float(r.overhead_ns as f64 / 1e3))),
-    ring_metric("ring_switches", Unit::Count, |r| {
+    metric("ring_switch", "", Unit::Us, |r| Some(Value::Float(r.switch_us()))),
+    metric("ring_hop", "", Unit::Us, |r| Some(Value::Float(r.hop_us()))),
+    metric("ring_round", "", Unit::Us, |r| Some(Value::Float(r.round_ns as f64 / 1e3))),
+    metric("ring_overhead", "", Unit::Us, |r| Some(Value::Float(r.overhead_ns as f64 / 1e3))),
+    metric("ring_switches", "", Unit::Count, |r| {
         Some(Value::Float(r.switches? as f64 / r.rounds as f64))
     }),
-    ring_metric("ring_wakeups", Unit::Count, |r| {
+    metric("ring_wakeups", "", Unit::Count, |r| {
         Some(Value::Float(r.wakeups? as f64 / r.rounds as f64))
     }),
 ];
-
-const fn ring_metric(
-    name: &'static str,
-    unit: Unit,
-    read: fn(&RingReport) -> Option<Value>,
-) -> Metric<RingReport> {
-    Metric { name, figure: "", unit, read }
-}
 
 impl RingReport {
     /// lmbench's result: the time of a switch, µs. Not positive when a round took no longer than the pass alone.

@@ -15,7 +15,7 @@
 //! * The first report covers the start-up ([`SliceReport::start_up`]).
 
 use crate::figures::ratio;
-use crate::metric::{Metric, Unit, Value};
+use crate::metric::value::{Metric, Unit, Value, metric};
 use fairground_trace::{EventKind, TaskId, TaskState, Trace};
 
 /// The label of a worker's answer.
@@ -137,21 +137,13 @@ impl SliceReport {
 
 /// The metrics of a report.
 pub const SLICE_PROGRAM: &[Metric<SliceReport>] = &[
-    program_metric("program_slice", Unit::Ms, |r| r.program_slice_ms().map(Value::Float)),
-    program_metric("worker_mean_slice", Unit::Ms, |r| r.worker_mean_slice_ms().map(Value::Float)),
-    program_metric("true_mean_slice", Unit::Ms, |r| r.true_slice_ms().map(Value::Float)),
-    program_metric("program_utime", Unit::Us, |r| r.program_utime_us().map(Value::Float)),
-    program_metric("report_period", Unit::Ms, |r| Some(Value::Float(r.period_ns as f64 / 1e6))),
-    program_metric("utime_per_second", Unit::Us, |r| r.utime_us_per_s().map(Value::Float)),
+    metric("program_slice", "", Unit::Ms, |r| r.program_slice_ms().map(Value::Float)),
+    metric("worker_mean_slice", "", Unit::Ms, |r| r.worker_mean_slice_ms().map(Value::Float)),
+    metric("true_mean_slice", "", Unit::Ms, |r| r.true_slice_ms().map(Value::Float)),
+    metric("program_utime", "", Unit::Us, |r| r.program_utime_us().map(Value::Float)),
+    metric("report_period", "", Unit::Ms, |r| Some(Value::Float(r.period_ns as f64 / 1e6))),
+    metric("utime_per_second", "", Unit::Us, |r| r.utime_us_per_s().map(Value::Float)),
 ];
-
-const fn program_metric(
-    name: &'static str,
-    unit: Unit,
-    read: fn(&SliceReport) -> Option<Value>,
-) -> Metric<SliceReport> {
-    Metric { name, figure: "", unit, read }
-}
 
 impl SliceReports {
     /// Finds the reports in a trace; there are none when nothing is marked.

@@ -206,11 +206,11 @@ fn instructions_are_measured_or_not() {
     tape.start(0, a, 0).preempt(0, 0, IDLE, a);
     let mut trace = tape.end(10);
     let read = metric::machine("policy_instructions.switch").expect("a metric").read;
-    assert_eq!(read(&analyze(&trace)), None);
+    assert_eq!(read(&analyze(&trace).machine), None);
     trace.counts_insns = true;
-    assert_eq!(read(&analyze(&trace)).map(metric::Value::as_f64), Some(0.0));
+    assert_eq!(read(&analyze(&trace).machine).map(metric::Value::as_f64), Some(0.0));
     let tick = metric::machine("policy_instructions.tick").expect("a metric").read;
-    assert_eq!(tick(&analyze(&trace)), None, "no tick, so no cost of a tick");
+    assert_eq!(tick(&analyze(&trace).machine), None, "no tick, so no cost of a tick");
 }
 
 #[test]

@@ -23,12 +23,7 @@ pub(crate) const ENDS: &str = ".txt or .ftrace (text), .perfetto-trace or .pftra
                                .json (Chrome's trace viewer), .parquet, .arrow (tables)";
 
 /// What a build without the feature says.
-#[cfg(not(feature = "parquet"))]
-pub(crate) const NO_PARQUET: &str = "this build of fairground writes neither Parquet nor Arrow";
-/// What to do about it.
-#[cfg(not(feature = "parquet"))]
-pub(crate) const BUILD_WITH_PARQUET: &str =
-    "build one that does: cargo build --release -p fairground --features parquet";
+const NO_PARQUET: &str = "this build of fairground writes neither Parquet nor Arrow";
 
 impl Form {
     /// The form of a file of that name; `-` is text. `None`: the end of the name says nothing.
@@ -51,16 +46,12 @@ impl Form {
     }
 
     /// Whether this build can write it: said before anything is measured.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn check(self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Whether this build can write it: said before anything is measured.
-    #[cfg(not(feature = "parquet"))]
     pub(crate) fn check(self) -> Result<(), Failure> {
         match self {
-            Self::Parquet | Self::Arrow => Err(Failure::new(NO_PARQUET).help(BUILD_WITH_PARQUET)),
+            Self::Parquet | Self::Arrow if !cfg!(feature = "parquet") => Err(Failure::new(
+                NO_PARQUET,
+            )
+            .help("build one that does: cargo build --release -p fairground --features parquet")),
             _ => Ok(()),
         }
     }
@@ -86,7 +77,6 @@ impl Form {
     }
 }
 
-/// Writes a trace in a form.
 pub(crate) fn write(
     trace: &Trace,
     counters: &[Counter],
@@ -125,7 +115,6 @@ pub(crate) fn write_whole(
     Ok(())
 }
 
-/// The folder of a file.
 pub(crate) fn folder_of(output: &Path) -> PathBuf {
     match output.parent() {
         Some(folder) if folder != Path::new("") => folder.to_owned(),

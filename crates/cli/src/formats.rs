@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::experiment::EXPERIMENT_FORMAT;
 
-/// A format.
 #[derive(Debug)]
 pub(crate) struct OwnFormat {
     /// As it is asked for: `schema result`.
@@ -16,15 +15,12 @@ pub(crate) struct OwnFormat {
     pub(crate) version: i64,
     /// Where a file states it.
     pub(crate) mark: &'static str,
-    /// What it is for.
     pub(crate) what: &'static str,
-    /// The page that describes it.
     pub(crate) page: &'static str,
     /// Its JSON Schema, where there is one.
     pub(crate) json_schema: Option<fn() -> Value>,
 }
 
-/// Every format.
 pub(crate) const FORMATS: &[OwnFormat] = &[
     OwnFormat {
         name: "result",

@@ -2,22 +2,26 @@
 
 use fairground_analysis::{Analysed, Options};
 use fairground_session::{
-    Failure, Recording, RunSpec, analyse_recording_watched, parse_time, read_recording_watched,
+    Failure, Recording, RunSpec, analyse_recording_watched, parse_time_if, read_recording_watched,
 };
 use fairground_workload::Workload;
 
 use crate::args::ShowArgs;
-use crate::progress::Reading;
+use crate::progress::reading;
 
 /// How a simulated run is measured.
 pub(crate) fn measuring_options(show: &ShowArgs) -> Result<Options, Failure> {
-    let interval_ns = show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
-    Ok(Options { interval_ns, ..Options::simulated() })
+    Ok(Options { interval_ns: interval_ns(show)?, ..Options::simulated() })
+}
+
+/// The interval of the figures over time, ns.
+pub(crate) fn interval_ns(show: &ShowArgs) -> Result<Option<u64>, Failure> {
+    parse_time_if("--interval", show.interval.as_deref())
 }
 
 /// Reads a recording, and shows how far it is.
 pub(crate) fn find_recording(argument: &str, quiet: bool) -> Result<Recording, Failure> {
-    read_recording_watched(argument, |file| Reading::of(argument, file, quiet))
+    read_recording_watched(argument, |file| reading(argument, file, quiet))
 }
 
 /// Reads a recording for its analysis alone, and shows how far it is; also gives its name.
@@ -26,7 +30,7 @@ pub(crate) fn analyse_recording(
     options: &Options,
     quiet: bool,
 ) -> Result<(String, Analysed), Failure> {
-    analyse_recording_watched(argument, options, |file| Reading::of(argument, file, quiet))
+    analyse_recording_watched(argument, options, |file| reading(argument, file, quiet))
 }
 
 /// The workload of a spec; notes on it go to stderr unless `quiet`.

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
@@ -44,6 +44,13 @@ fn asked() -> &'static Asked {
         }
         Asked { end, descriptor }
     })
+}
+
+/// The same for a terminal that goes away, as a flag to poll.
+pub(crate) fn flag_with_hangup() -> Arc<AtomicBool> {
+    let end = flag();
+    let _ = flag::register(SIGHUP, Arc::clone(&end));
+    end
 }
 
 /// A descriptor that becomes readable at Ctrl-C, and stays so.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fairground_session::Watch;
+use indicatif::style::TemplateError;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::interrupt;
@@ -16,6 +17,17 @@ const FILE_BYTES_MIN: u64 = 16 << 20;
 /// How often the way through a file is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
 
+/// A bar, cleared when it is dropped; hidden when `quiet` or when stderr is no terminal.
+fn bar(quiet: bool, total: u64, style: impl FnOnce() -> Styled) -> ProgressBar {
+    if quiet || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = style().unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(total).with_style(style)
+}
+
+type Styled = Result<ProgressStyle, TemplateError>;
+
 /// Progress of one piece of work, in any unit.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -24,24 +36,19 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar of `total` steps; hidden when `quiet` or when stderr is no terminal.
-    /// From here on Ctrl-C ends the work and not the program ([`interrupt`]).
+    /// A bar of `total` steps. From here on Ctrl-C ends the work and not the program ([`interrupt`]).
     pub(crate) fn new(quiet: bool, total: u64) -> Self {
         interrupt::listen();
-        if quiet || !io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::hidden(), quiet };
-        }
-        let style = ProgressStyle::with_template("{msg:24!} {bar:40} {percent:>3} %  {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self { bar: ProgressBar::new(total).with_style(style), quiet }
+        let style =
+            || ProgressStyle::with_template("{msg:24!} {bar:40} {percent:>3} %  {eta} left");
+        Self { bar: bar(quiet, total, style), quiet }
     }
 
     /// Something to know, on a line of its own; on stderr, unless `quiet`.
     pub(crate) fn say(&self, text: &str) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            self.bar.suspend(|| eprintln!("{text}"));
         }
-        self.bar.suspend(|| eprintln!("{text}"));
     }
 }
 
@@ -59,43 +66,24 @@ impl Watch for Progress {
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-/// The progress of reading a file; ends when it is dropped. Ctrl-C ends the program meanwhile, as nothing is lost.
-#[derive(Debug)]
-pub(crate) struct Reading(ProgressBar);
-
-impl Reading {
-    /// Shows how far into a file the reader is, which the file itself says; hidden when `quiet`, when stderr is no
-    /// terminal, and for a small file.
-    pub(crate) fn of(name: &str, file: &File, quiet: bool) -> Self {
-        let bytes = file.metadata().map_or(0, |known| known.len());
-        let shown = !quiet && io::stderr().is_terminal() && bytes >= FILE_BYTES_MIN;
-        let Some(file) = shown.then(|| file.try_clone().ok()).flatten() else {
-            return Self(ProgressBar::hidden());
-        };
+/// The progress of reading a file: how far into it the reader is, which the file itself says; hidden for a small file.
+/// Ctrl-C ends the program meanwhile, as nothing is lost.
+pub(crate) fn reading(name: &str, file: &File, quiet: bool) -> ProgressBar {
+    let bytes = file.metadata().map_or(0, |known| known.len());
+    let Ok(file) = file.try_clone() else { return ProgressBar::hidden() };
+    let bar = bar(quiet || bytes < FILE_BYTES_MIN, bytes, || {
         let file = Arc::new(file);
         let way = move |state: &ProgressState, to: &mut dyn fmt::Write| {
             let read = (&*file).stream_position().unwrap_or(0).min(bytes);
             let _ = to.write_str(&said(read, bytes, state.elapsed()));
         };
-        let style = ProgressStyle::with_template("reading {msg}  {way}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressBar::new(bytes).with_style(style.with_key("way", way));
-        bar.set_message(name.to_owned());
+        ProgressStyle::with_template("reading {msg}  {way}").map(|style| style.with_key("way", way))
+    });
+    bar.set_message(name.to_owned());
+    if !bar.is_hidden() {
         bar.enable_steady_tick(DRAWN_EVERY);
-        Self(bar)
     }
-}
-
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
+    bar
 }
 
 /// How far a reader is that has read some of all bytes in a time, and how long the rest will take at that speed.
@@ -107,40 +95,12 @@ fn said(read: u64, bytes: u64, elapsed: Duration) -> String {
     }
 }
 
-/// How far a recording of a known length is.
-#[derive(Debug)]
-pub(crate) struct Elapsed(ProgressBar);
-
-impl Elapsed {
-    /// A bar for so long a time; hidden when `quiet` or when stderr is no terminal.
-    pub(crate) fn new(what: &'static str, length: Duration, quiet: bool) -> Self {
-        let bar = if quiet || !io::stderr().is_terminal() {
-            ProgressBar::hidden()
-        } else {
-            let style = ProgressStyle::with_template("{msg:24!} {bar:40} {pos} s of {len} s")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(length.as_secs()).with_style(style)
-        };
-        bar.set_message(what);
-        Self(bar)
-    }
-
-    /// Whether it is visible: on a terminal, without `--quiet`.
-    pub(crate) fn is_shown(&self) -> bool {
-        !self.0.is_hidden()
-    }
-
-    /// So long it has lasted.
-    pub(crate) fn reaches(&self, elapsed: Duration) {
-        self.0.set_position(elapsed.as_secs());
-        self.0.tick();
-    }
-}
-
-impl Drop for Elapsed {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
+/// How far a recording of a known length is, s.
+pub(crate) fn elapsed(what: &'static str, length: Duration, quiet: bool) -> ProgressBar {
+    let style = || ProgressStyle::with_template("{msg:24!} {bar:40} {pos} s of {len} s");
+    let bar = bar(quiet, length.as_secs(), style);
+    bar.set_message(what);
+    bar
 }
 
 #[cfg(test)]

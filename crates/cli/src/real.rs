@@ -21,12 +21,9 @@ use crate::targets::RealTarget;
 /// Why there is no recording where the spec asks for none.
 const NOT_ASKED_FOR: &str = "none was asked for";
 
-/// What to run.
 #[derive(Debug)]
 pub(crate) struct RealPlan<'a> {
-    /// The column's name.
     pub(crate) label: String,
-    /// Where.
     pub(crate) on: RealTarget<'a>,
     /// The scheduler; `None`: the kernel's own.
     pub(crate) object: Option<&'a SchedulerObject>,
@@ -34,7 +31,6 @@ pub(crate) struct RealPlan<'a> {
     pub(crate) settings: Vec<Setting>,
     /// Tunables of the kernel.
     pub(crate) knobs: Vec<Knob>,
-    /// The workload.
     pub(crate) workload: &'a Workload,
     /// Seed of the workload's random draws.
     pub(crate) seed: u64,
@@ -47,7 +43,6 @@ pub(crate) struct RealPlan<'a> {
 }
 
 impl RealPlan<'_> {
-    /// Runs it.
     pub(crate) fn run(self, progress: &Progress) -> Result<Outcome, Failure> {
         progress.name(&self.label);
         let (settings, settings_of_set) = match self.object {

@@ -21,7 +21,6 @@ const KERNEL_DEFAULT: &str = "newest";
 /// A real kernel, and how it is set up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RealTarget<'a> {
-    /// Which.
     pub(crate) target: &'a Target,
     /// The options of the virtual machine and of the recording.
     pub(crate) spec: &'a TargetSpec,
@@ -80,21 +79,20 @@ impl RealTarget<'_> {
     fn vm_config(&self, name: &str, progress: &Progress) -> Result<VmConfig, Failure> {
         let cache = Cache::open().map_err(Failure::new)?;
         let mut say = |text: &str| progress.say(text);
-        let kernel = match (&self.spec.kernel, name) {
-            (Some(path), "") => Kernel::from_path(path).map_err(Failure::new)?,
-            (Some(_), name) => {
+        let name_or_default = if name.is_empty() { KERNEL_DEFAULT } else { name };
+        let kernel = match &self.spec.kernel {
+            Some(_) if !name.is_empty() => {
                 return Err(Failure::new(format_args!(
                     "--kernel names a file, and --on names the kernel `{name}`"
                 ))
                 .help("with --kernel, give `--on vm`"));
             }
-            (None, "") => find_kernel(&cache, KERNEL_DEFAULT, self.fetch, &mut say)?,
-            (None, name) => find_kernel(&cache, name, self.fetch, &mut say)?,
+            Some(path) => Kernel::from_path(path),
+            None if self.fetch => cache.kernel(name_or_default, &mut say),
+            None => cache.cached_kernel(name_or_default),
         };
-        let qemu = match self.fetch {
-            true => cache.qemu(&mut say),
-            false => cache.cached_qemu(),
-        };
+        let kernel = kernel.map_err(Failure::new)?;
+        let qemu = if self.fetch { cache.qemu(&mut say) } else { cache.cached_qemu() };
         let qemu = qemu.map_err(Failure::new)?;
         let mut config = VmConfig::new(qemu, kernel, self.cpus);
         config.memory_mib = self.spec.memory;
@@ -103,14 +101,4 @@ impl RealTarget<'_> {
         config.stop = Some(interrupt::flag());
         Ok(config)
     }
-}
-
-fn find_kernel(
-    cache: &Cache,
-    name: &str,
-    fetch: bool,
-    say: &mut dyn FnMut(&str),
-) -> Result<Kernel, Failure> {
-    let kernel = if fetch { cache.kernel(name, say) } else { cache.cached_kernel(name) };
-    kernel.map_err(Failure::new)
 }

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::terminal::Terminal;
-use crate::support::{refusal, success};
+use crate::support::{fairground, refusal, success};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
@@ -71,6 +71,29 @@ fn figures_are_those_of_run() {
     }
     top.press("q");
     top.ends();
+}
+
+/// What ended a run, and which tasks never ran, is said in the words of `run`.
+#[test]
+fn verdicts_are_those_of_run() {
+    for (name, duration, words) in
+        [("leaves", "1s", "the scheduler left after "), ("forgets", "2s", "1 task never ran: ")]
+    {
+        let path = format!("{}/tests/schedulers/{name}.bpf.c", env!("CARGO_MANIFEST_DIR"));
+        let same = ["hogs:3", "--cpus", "1", "--sched", &path, "--duration", duration];
+        let run = fairground(&[&["run"], &same[..]].concat());
+        let run = String::from_utf8(run.stdout).expect("UTF-8");
+        let said = run.lines().next().and_then(|line| line.find(words).map(|at| &line[at..]));
+        let said = said.unwrap_or_else(|| panic!("no `{words}` in:\n{run}"));
+        // What follows is where the task was.
+        let said = &said[..said.find(" s, ").map_or(said.len().min(80), |at| at + 2)];
+        let mut top = sized(&[&same[..], &["--hold"]].concat(), 24, 300);
+        top.shows("HELD");
+        top.press(&format!("g{duration}\r"));
+        top.shows(said);
+        top.press("q");
+        top.ends();
+    }
 }
 
 /// Changes a tunable by its keys.
@@ -177,7 +200,7 @@ fn ctrl_c_and_signals_leave_the_terminal_as_it_was() {
     by_key.shows(" runs ");
     by_key.press("\x03");
     assert_eq!(by_key.ends().0.code(), Some(0));
-    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         let mut by_signal = top(&["hogs:2"]);
         by_signal.shows(" runs ");
         by_signal.signal(signal);

@@ -177,6 +177,22 @@ impl Cell {
         }
     }
 
+    /// The raw value as a text; empty where there is none.
+    pub(crate) fn raw_text(&self) -> String {
+        match self {
+            _ if self.is_missing() => String::new(),
+            Cell::Text(text) => text.clone(),
+            Cell::Int(value) => value.to_string(),
+            Cell::Float { value, .. }
+            | Cell::Percent { value, .. }
+            | Cell::Quantity { value, .. }
+            | Cell::Duration { ns: value } => {
+                whole(*value).map_or_else(|| value.to_string(), |value| value.to_string())
+            }
+            Cell::NotMeasured => String::new(),
+        }
+    }
+
     /// The unit of the raw value; `None` for texts and plain numbers.
     pub(crate) fn raw_unit(&self) -> Option<&str> {
         match self {
@@ -186,6 +202,11 @@ impl Cell {
             Cell::Text(_) | Cell::Int(_) | Cell::Float { .. } | Cell::NotMeasured => None,
         }
     }
+}
+
+/// A float without fraction that an integer holds exactly.
+pub(crate) fn whole(value: f64) -> Option<i64> {
+    (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64)
 }
 
 /// A number with a fixed count of decimals; a negative one that rounds to zero loses its sign.

@@ -2,9 +2,10 @@
 //!
 //! Values are raw, as in JSON; what was not measured is an empty field.
 
-use crate::json::whole;
-use crate::tidy::HEADER;
-use crate::{Cell, Document, Table, Unit};
+use crate::{Document, Table, Unit};
+
+/// The names of the columns of an observation.
+const HEADER: [&str; 6] = ["run", "of", "task", "metric", "value", "unit"];
 
 impl Table {
     /// The table with one line per row. The unit stands in the header: `wait_ns`, `share_percent`. A column whose
@@ -25,7 +26,7 @@ impl Table {
         for row in &self.rows {
             let mut line = Vec::new();
             for (column, cell) in self.columns.iter().zip(row) {
-                line.push(raw(cell));
+                line.push(cell.raw_text());
                 if column.unit == Unit::Mixed {
                     line.push(cell.raw_unit().unwrap_or_default().to_owned());
                 }
@@ -40,31 +41,12 @@ impl Document {
     /// All values, one observation a line: `run,of,task,metric,value,unit`.
     pub fn to_csv(&self) -> String {
         let mut lines = vec![HEADER.map(str::to_owned).to_vec()];
-        for verdict in &self.verdicts {
-            let run = [verdict.run.as_str(), "run", "", "verdict", verdict.text.as_str(), ""];
-            lines.push(run.map(str::to_owned).to_vec());
-        }
         for seen in self.observations() {
             let unit = seen.unit.unwrap_or_default().to_owned();
-            lines.push(vec![seen.run, seen.of, seen.task, seen.metric, raw(seen.value), unit]);
+            let value = seen.value.raw_text();
+            lines.push(vec![seen.run, seen.of, seen.task, seen.metric, value, unit]);
         }
         write(&lines)
-    }
-}
-
-/// The raw value as a text; empty where there is none.
-pub(crate) fn raw(cell: &Cell) -> String {
-    match cell {
-        _ if cell.is_missing() => String::new(),
-        Cell::Text(text) => text.clone(),
-        Cell::Int(value) => value.to_string(),
-        Cell::Float { value, .. }
-        | Cell::Percent { value, .. }
-        | Cell::Quantity { value, .. }
-        | Cell::Duration { ns: value } => {
-            whole(*value).map_or_else(|| value.to_string(), |value| value.to_string())
-        }
-        Cell::NotMeasured => String::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A result: tables, and how they were made.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{Cell, Table};
@@ -24,16 +26,19 @@ pub struct Document {
 }
 
 /// What was asked for: one run, or several that differ in target, scheduler or settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "JsonSpec")]
 pub struct Spec {
     /// What the result calls it.
     pub name: String,
-    /// Options by name, those that have their defaults left out.
+    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults
+    /// are left out.
     pub words: Map<String, Value>,
 }
 
 /// How bad a [`Verdict`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// A run did not do what was asked for.
     Failure,
@@ -41,16 +46,28 @@ pub enum Level {
     Warning,
 }
 
-/// A statement that heads a result: what ended a run, what is partial.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl Level {
+    /// As the page's style names it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Level::Failure => "failure",
+            Level::Warning => "warning",
+        }
+    }
+}
+
+/// A statement that heads a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "JsonVerdict")]
 pub struct Verdict {
     /// The run; empty where the result is of none.
     pub run: String,
-    /// How bad it is.
+    /// `failure`: a run did not do what was asked for. `warning`: the result holds, with a restriction.
+    #[schemars(with = "String")]
     pub level: Level,
-    /// The statement, one line.
+    /// The statement.
     pub text: String,
-    /// Lines below it.
+    /// What explains it: the line of the source, the last callbacks.
     pub details: Vec<String>,
 }
 

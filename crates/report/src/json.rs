@@ -29,9 +29,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use crate::{Cell, Column, Document, Level, Spec, Table, Verdict};
+use crate::cell::whole;
+use crate::{Cell, Column, Document, Spec, Table, Verdict};
 
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
@@ -52,40 +52,17 @@ struct JsonDocument<'a> {
     title: &'a str,
     /// What a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went
     /// well.
-    verdicts: Vec<JsonVerdict<'a>>,
+    verdicts: &'a [Verdict],
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
     /// What was asked for, in words from which the same runs can be made again.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "<[Spec]>::is_empty")]
     #[schemars(default)]
-    specs: Vec<JsonSpec<'a>>,
+    specs: &'a [Spec],
     /// The tables.
     tables: Vec<JsonTable<'a>>,
     /// Sentences about the whole result: losses, doubts, what to do next.
     notes: &'a [String],
-}
-
-/// What was asked for: one run, or several that differ in target, scheduler or settings.
-#[derive(Serialize, JsonSchema)]
-struct JsonSpec<'a> {
-    /// What the result calls it.
-    name: &'a str,
-    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults
-    /// are left out.
-    words: &'a Map<String, Value>,
-}
-
-/// A statement that heads a result.
-#[derive(Serialize, JsonSchema)]
-struct JsonVerdict<'a> {
-    /// The run; empty where the result is of none.
-    run: &'a str,
-    /// `failure`: a run did not do what was asked for. `warning`: the result holds, with a restriction.
-    level: &'static str,
-    /// The statement.
-    text: &'a str,
-    /// What explains it: the line of the source, the last callbacks.
-    details: &'a [String],
 }
 
 /// Named values that belong together.
@@ -185,27 +162,15 @@ impl Document {
             schema: SCHEMA,
             schema_version: SCHEMA_VERSION,
             title: &self.title,
-            verdicts: self.verdicts.iter().map(verdict).collect(),
+            verdicts: &self.verdicts,
             sections: sections.collect(),
-            specs: self.specs.iter().map(spec).collect(),
+            specs: &self.specs,
             tables: self.tables.iter().map(table).collect(),
             notes: &self.notes,
         };
         let text = serde_json::to_string_pretty(&document).expect("plain data");
         text + "\n"
     }
-}
-
-fn spec(spec: &Spec) -> JsonSpec<'_> {
-    JsonSpec { name: &spec.name, words: &spec.words }
-}
-
-fn verdict(verdict: &Verdict) -> JsonVerdict<'_> {
-    let level = match verdict.level {
-        Level::Failure => "failure",
-        Level::Warning => "warning",
-    };
-    JsonVerdict { run: &verdict.run, level, text: &verdict.text, details: &verdict.details }
 }
 
 fn table(table: &Table) -> JsonTable<'_> {
@@ -245,9 +210,4 @@ fn raw(cell: &Cell) -> Raw<'_> {
         Cell::Duration { ns } => whole(*ns).map_or(Raw::Number(*ns), Raw::Whole),
         Cell::NotMeasured => Raw::Missing(()),
     }
-}
-
-/// A float without fraction that an integer holds exactly.
-pub(crate) fn whole(value: f64) -> Option<i64> {
-    (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64)
 }

@@ -46,7 +46,7 @@ pub use document::{Document, Entry, Level, Section, Spec, Verdict};
 pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
 pub use parquet_file::METRICS_SCHEMA_VERSION;
-pub use table::{Align, Column, Layout, Table, Unit};
+pub use table::{Align, Column, Layout, Rows, Table, Unit};
 pub use text::TextOptions;
 
 /// What stands in the place of a value that was not measured.

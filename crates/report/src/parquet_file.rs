@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -13,22 +12,11 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
+use crate::tidy::Observation;
 use crate::{Cell, Document};
 
 /// The version of the columns, as `fairground.schema_version` in the file says it.
 pub const METRICS_SCHEMA_VERSION: u32 = 2;
-
-/// The columns so far.
-#[derive(Default)]
-struct Columns {
-    run: StringBuilder,
-    of: StringBuilder,
-    task: StringBuilder,
-    metric: StringBuilder,
-    value: Float64Builder,
-    text: StringBuilder,
-    unit: StringBuilder,
-}
 
 impl Document {
     /// The document as a Parquet file. How the result was made stands in the file's metadata.
@@ -45,22 +33,30 @@ impl Document {
             .build();
         // Twice: for readers of Parquet, and for those that ask for the schema of Arrow.
         let schema = Arc::new(Schema::new_with_metadata(fields(), metadata));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), self.columns().finish())?;
+        let batch = RecordBatch::try_new(Arc::clone(&schema), self.columns())?;
         let mut writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
         writer.write(&batch)?;
         writer.into_inner()
     }
 
-    fn columns(&self) -> Columns {
-        let mut columns = Columns::default();
-        for verdict in &self.verdicts {
-            columns.push((&verdict.run, "run", "", "verdict"), (None, Some(&verdict.text)), None);
-        }
-        for seen in self.observations() {
-            let names = (seen.run.as_str(), seen.of.as_str(), seen.task.as_str(), &*seen.metric);
-            columns.push(names, (number_in(seen.value), text_in(seen.value)), seen.unit);
-        }
-        columns
+    /// In the order of the schema.
+    fn columns(&self) -> Vec<ArrayRef> {
+        let all: Vec<Observation<'_>> = self.observations().collect();
+        let names = |of: for<'x, 'a> fn(&'x Observation<'a>) -> &'x String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(all.iter().map(of)))
+        };
+        let value: Float64Array = all.iter().map(|seen| number_in(&seen.value)).collect();
+        let text: StringArray = all.iter().map(|seen| text_in(&seen.value)).collect();
+        let unit: StringArray = all.iter().map(|seen| seen.unit).collect();
+        vec![
+            names(|seen| &seen.run),
+            names(|seen| &seen.of),
+            names(|seen| &seen.task),
+            names(|seen| &seen.metric),
+            Arc::new(value),
+            Arc::new(text),
+            Arc::new(unit),
+        ]
     }
 
     fn metadata(&self) -> BTreeMap<String, String> {
@@ -99,37 +95,6 @@ fn fields() -> Vec<Field> {
         text("text", true),
         text("unit", true),
     ]
-}
-
-impl Columns {
-    /// Appends a row: run, of, task, metric; the value as a number or as a text; its unit.
-    fn push(
-        &mut self,
-        (run, of, task, metric): (&str, &str, &str, &str),
-        (value, text): (Option<f64>, Option<&str>),
-        unit: Option<&str>,
-    ) {
-        self.run.append_value(run);
-        self.of.append_value(of);
-        self.task.append_value(task);
-        self.metric.append_value(metric);
-        self.value.append_option(value);
-        self.text.append_option(text);
-        self.unit.append_option(unit);
-    }
-
-    /// In the order of the schema.
-    fn finish(mut self) -> Vec<ArrayRef> {
-        vec![
-            Arc::new(self.run.finish()),
-            Arc::new(self.of.finish()),
-            Arc::new(self.task.finish()),
-            Arc::new(self.metric.finish()),
-            Arc::new(self.value.finish()),
-            Arc::new(self.text.finish()),
-            Arc::new(self.unit.finish()),
-        ]
-    }
 }
 
 /// The raw number; `None` for a text, and for what was not measured.

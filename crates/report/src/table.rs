@@ -175,6 +175,18 @@ impl Table {
         }
     }
 
+    /// A table with a row for each of these things; [`Rows`] adds its columns.
+    pub fn of<T>(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        things: impl IntoIterator<Item = T>,
+    ) -> Rows<T> {
+        let things = Vec::from_iter(things);
+        let mut table = Table::new(id, title, []);
+        table.rows.resize_with(things.len(), Vec::new);
+        Rows { table, things }
+    }
+
     /// The same table with another layout, of rows that are `of`.
     pub fn laid_out(mut self, layout: Layout, of: impl Into<String>) -> Self {
         (self.layout, self.of) = (layout, of.into());
@@ -194,5 +206,48 @@ impl Table {
     /// Appends a note.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+}
+
+/// A table that grows by columns: each with what it shows of the things that its rows are.
+#[derive(Debug)]
+pub struct Rows<T> {
+    table: Table,
+    things: Vec<T>,
+}
+
+impl<T> Rows<T> {
+    /// Appends a column.
+    pub fn column(mut self, column: Column, cell: impl Fn(&T) -> Cell) -> Self {
+        self.table.columns.push(column);
+        for (row, thing) in self.table.rows.iter_mut().zip(&self.things) {
+            row.push(cell(thing));
+        }
+        self
+    }
+
+    /// Appends a column of texts.
+    pub fn text<S: Into<String>>(self, name: impl Into<String>, text: impl Fn(&T) -> S) -> Self {
+        self.column(Column::text(name), |thing| Cell::text(text(thing)))
+    }
+
+    /// Appends a column of counts.
+    pub fn count(self, name: impl Into<String>, count: impl Fn(&T) -> u64) -> Self {
+        self.column(Column::number(name), |thing| Cell::count(count(thing)))
+    }
+
+    /// Appends a column of durations in ns, which people see in this unit; `None` was not measured.
+    pub fn duration(
+        self,
+        name: impl Into<String>,
+        unit: TimeUnit,
+        ns: impl Fn(&T) -> Option<u64>,
+    ) -> Self {
+        self.column(Column::duration(name, unit), |thing| Cell::known(ns(thing), Cell::duration_ns))
+    }
+
+    /// The table.
+    pub fn table(self) -> Table {
+        self.table
     }
 }

@@ -1,13 +1,10 @@
 //! A document as observations, one value each: what CSV and Parquet hold.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::csv_text::raw;
 use crate::table::Layout;
 use crate::{Cell, Document, Table};
-
-/// The names of the columns of an observation in CSV.
-pub(crate) const HEADER: [&str; 6] = ["run", "of", "task", "metric", "value", "unit"];
 
 /// One observation.
 #[derive(Clone, Debug)]
@@ -21,15 +18,23 @@ pub(crate) struct Observation<'a> {
     /// What is observed of it.
     pub(crate) metric: String,
     /// The value.
-    pub(crate) value: &'a Cell,
+    pub(crate) value: Cow<'a, Cell>,
     /// Its unit; `None` for texts and plain numbers.
     pub(crate) unit: Option<&'a str>,
 }
 
 impl Document {
-    /// Every value of the tables, in their order.
+    /// The verdicts, and every value of the tables, in their order.
     pub(crate) fn observations(&self) -> impl Iterator<Item = Observation<'_>> {
-        self.tables.iter().flat_map(|table| table.observations(&self.run))
+        let stated = self.verdicts.iter().map(|verdict| Observation {
+            run: verdict.run.clone(),
+            of: "run".to_owned(),
+            task: String::new(),
+            metric: "verdict".to_owned(),
+            value: Cow::Owned(Cell::text(&verdict.text)),
+            unit: None,
+        });
+        stated.chain(self.tables.iter().flat_map(|table| table.observations(&self.run)))
     }
 }
 
@@ -63,7 +68,7 @@ impl Table {
                     of: of.to_owned(),
                     task: task.to_owned(),
                     metric: metric.to_owned(),
-                    value: cell,
+                    value: Cow::Borrowed(cell),
                     unit,
                 });
             }
@@ -74,7 +79,8 @@ impl Table {
     /// What names each row, and from how many columns: as many as tell the rows apart.
     fn row_names(&self) -> RowNames {
         if self.layout == Layout::Compared {
-            let texts = self.rows.iter().map(|row| row.get(1).map(raw).unwrap_or_default());
+            let texts =
+                self.rows.iter().map(|row| row.get(1).map(Cell::raw_text).unwrap_or_default());
             return RowNames { columns: 2, texts: texts.collect() };
         }
         let most = self.columns.len().saturating_sub(1).max(1);
@@ -90,7 +96,8 @@ impl Table {
     }
 
     fn names_of(&self, columns: usize) -> Vec<String> {
-        let name = |row: &Vec<Cell>| row.iter().take(columns).map(raw).collect::<Vec<_>>();
+        let name =
+            |row: &Vec<Cell>| row.iter().take(columns).map(Cell::raw_text).collect::<Vec<_>>();
         self.rows.iter().map(|row| name(row).join(" / ")).collect()
     }
 }

@@ -27,6 +27,7 @@ mod outcome;
 mod replay;
 mod samples;
 mod simulate;
+mod sources;
 mod spec;
 mod verdict;
 
@@ -35,16 +36,20 @@ pub use input::{
     OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT,
     Target, Variant, analyse_recording_watched, at_settings, check_version, compile_scheduler,
     find_object, find_workload, find_workload_noted, global_writes, host_cpus, is_knob,
-    one_variant, parameter_sets, parse_time, read_profiles, read_recording, read_recording_watched,
-    resize_writes, split_knobs, split_set, variants,
+    one_variant, parameter_sets, parse_time, parse_time_if, read_profiles, read_recording,
+    read_recording_watched, resize_writes, split_knobs, split_set, variants,
 };
 pub use outcome::{Outcome, TargetReport};
 pub use replay::replay_workload;
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
+pub use sources::{Source, sources};
 pub use spec::{
-    BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, LocksChoice, LocksSpec, MachineSpec,
-    NullLoadsChoice, Resolved, RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice,
-    TopologySpec, VmModeChoice,
+    BUFFER_KIB_DEFAULT, BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, HZ_DEFAULT,
+    LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice, Resolved, RunSpec, SEED_DEFAULT,
+    SchedulerSpec, TargetSpec, TimersChoice, TopologySpec, VmModeChoice,
 };
-pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Source, Verdict, never_ran};
+pub use verdict::{
+    EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, ended, exit_code, never_ran,
+    never_ran_tasks,
+};

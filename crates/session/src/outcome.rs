@@ -6,7 +6,7 @@ use fairground_realkernel::job;
 use fairground_trace::{Counter, Trace};
 
 use crate::input::Sizes;
-use crate::verdict::{self, Source};
+use crate::sources::Source;
 
 /// A finished run.
 #[derive(Debug)]
@@ -67,15 +67,6 @@ pub enum TargetReport {
 }
 
 impl Outcome {
-    /// The process's exit code for this run: the worse, the larger.
-    pub fn exit_code(&self) -> u8 {
-        let kind = match &self.report {
-            TargetReport::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
-            TargetReport::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
-        };
-        kind.map_or(0, verdict::exit_code)
-    }
-
     /// What the scheduler's program cost on a path; `None` on a real kernel, which does not count it.
     pub fn path_cost(&self, path: Path) -> Option<PathCost> {
         match &self.report {
@@ -111,25 +102,5 @@ impl Outcome {
             TargetReport::Simulated { log, .. } => log,
             TargetReport::Real { .. } => &[],
         }
-    }
-
-    /// Why the scheduler was not in charge to the end, in words: it was ejected, or left by itself.
-    pub fn ejection(&self) -> Option<String> {
-        if self.exit_code() == 0 {
-            return None;
-        }
-        Some(match &self.report {
-            TargetReport::Simulated { exit, sources, .. } => verdict::describe(exit, sources),
-            TargetReport::Real { job, .. } => match &job.exit {
-                Some(exit) => {
-                    let what = match self.exit_code() {
-                        verdict::EXIT_LEFT => "the scheduler left",
-                        _ => "the kernel ejected the scheduler",
-                    };
-                    format!("{what}: {}: {}", exit.reason, exit.message)
-                }
-                None => "the kernel ejected the scheduler".to_owned(),
-            },
-        })
     }
 }

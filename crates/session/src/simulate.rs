@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::input::Scheduler;
 use crate::outcome::{Outcome, TargetReport};
 use crate::samples::Sampler;
-use crate::verdict;
+use crate::sources::sources;
 
 /// What to run.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl<'a> Plan<'a> {
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters, waiting } =
             machine.finish().map_err(failed)?;
-        let sources = verdict::sources(&self.scheduler.object.object, &exit);
+        let sources = sources(&self.scheduler.object.object, &exit);
         for number in 0..trace.tasks().len() {
             let task = trace.task_mut(TaskId(number as u32));
             task.comm = (self.rename)(&task.comm).to_owned();

@@ -1,11 +1,11 @@
 //! What a reader of a result must know first: what ended the run, what is partial, which tasks never ran.
 
 use fairground_analysis::{Analysis, NeverRan};
-use fairground_bpf::{Object, SourceLine, TrapPlace};
 use fairground_machine::{Exit, ExitKind, Origin, Waiting, WaitingPlace};
 use fairground_trace::TaskId;
 
 use crate::outcome::{Outcome, TargetReport};
+use crate::sources::Source;
 
 /// Exit code: the scheduler left by itself (`scx_bpf_exit`), or the kernel took it out in an orderly way.
 pub const EXIT_LEFT: u8 = 41;
@@ -39,18 +39,9 @@ pub struct Verdict {
     pub details: Vec<String>,
 }
 
-/// Where in the source something happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The line.
-    pub line: SourceLine,
-    /// Whether it is this line; else it is this one or one that follows.
-    pub is_exact: bool,
-}
-
 /// The exit code for the kernel's number of an exit kind (`enum scx_exit_kind`); 0 when the scheduler stayed to the
 /// end.
-pub(crate) fn exit_code(kind: u64) -> u8 {
+pub fn exit_code(kind: u64) -> u8 {
     let is = |of: ExitKind| kind == u64::from(of.number());
     match kind {
         _ if is(ExitKind::ErrorStall) => EXIT_STALLED,
@@ -60,49 +51,23 @@ pub(crate) fn exit_code(kind: u64) -> u8 {
     }
 }
 
-/// The lines of the source from which an exit comes; none where the object has no line information.
-pub(crate) fn sources(object: &Object, exit: &Exit) -> Vec<Source> {
-    let places = exit.origin.iter().flat_map(|origin| &origin.places);
-    let mut sources: Vec<Source> = Vec::new();
-    for place in places {
-        if let Some(source) = source_of(object, place)
-            && !sources.contains(&source)
-        {
-            sources.push(source);
-        }
-    }
-    sources
+/// The tasks that are runnable at the end of what was analysed and that it shows on no CPU, the one that has waited
+/// longest first; without those that may just have come.
+pub fn never_ran_tasks(analysis: &Analysis) -> Vec<NeverRan> {
+    long_enough(analysis.never_ran())
 }
 
-/// The line of an instruction in the file of its function. Code of a header's inline function has lines of that
-/// header only: then the line that calls it, or without DWARF the last line before it.
-fn source_of(object: &Object, place: &TrapPlace) -> Option<Source> {
-    let exact = object.source_line(&place.function, place.insn)?;
-    let first = object.source_line(&place.function, 0);
-    let is_own = |line: &&SourceLine| first.is_none_or(|first| first.file == line.file);
-    if !is_own(&exact)
-        && let Some(line) = object.line_of_inline_call(&place.function, place.insn)
-    {
-        return Some(Source { line, is_exact: true });
-    }
-    let lines = (0..=place.insn).rev().map(|slot| object.source_line(&place.function, slot));
-    let own = lines.flatten().find(is_own).unwrap_or(exact);
-    Some(Source { line: own.clone(), is_exact: is_own(&exact) })
+/// The statement about tasks that have never run ([`Analysis::never_ran`]).
+pub fn never_ran(tasks: Vec<NeverRan>) -> Option<Verdict> {
+    never_ran_at(tasks, |_| "")
 }
 
-/// The statement about tasks that are runnable at the end of a recording and that it shows on no CPU.
-pub fn never_ran(analysis: &Analysis) -> Option<Verdict> {
-    never_ran_where(analysis, |_| "")
-}
-
-fn never_ran_where(analysis: &Analysis, place: impl Fn(TaskId) -> &'static str) -> Option<Verdict> {
-    let mut tasks = analysis.never_ran();
-    tasks.retain(|task| task.waiting_ns >= WAIT_MIN_NS);
-    let names =
-        tasks.iter().take(NAMES_SHOWN).map(|NeverRan { task, name, waiting_ns, .. }| {
-            format!("{name} (waiting for {}{})", seconds(*waiting_ns), place(*task))
-        });
-    let names: Vec<String> = names.collect();
+fn never_ran_at(tasks: Vec<NeverRan>, place: impl Fn(TaskId) -> &'static str) -> Option<Verdict> {
+    let tasks = long_enough(tasks);
+    let name = |NeverRan { task, name, waiting_ns, .. }: &NeverRan| {
+        format!("{name} (waiting for {}{})", seconds(*waiting_ns), place(*task))
+    };
+    let names: Vec<String> = tasks.iter().take(NAMES_SHOWN).map(name).collect();
     let subject = match tasks.len() {
         0 => return None,
         1 => "1 task".to_owned(),
@@ -112,40 +77,76 @@ fn never_ran_where(analysis: &Analysis, place: impl Fn(TaskId) -> &'static str) 
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    Some(Verdict {
-        severity: Severity::Warning,
-        text: format!("{subject} never ran: {}{more}", names.join(", ")),
-        details: Vec::new(),
+    Some(Verdict::warning(format!("{subject} never ran: {}{more}", names.join(", "))))
+}
+
+fn long_enough(mut tasks: Vec<NeverRan>) -> Vec<NeverRan> {
+    tasks.retain(|task| task.waiting_ns >= WAIT_MIN_NS);
+    tasks
+}
+
+/// The statement about the end of a scheduler's time in charge of a simulated machine; `None` when it stayed to the
+/// end of the run.
+pub fn ended(exit: &Exit, sources: &[Source]) -> Option<Verdict> {
+    (exit_code(u64::from(exit.kind.number())) != 0).then(|| Verdict {
+        severity: Severity::Failure,
+        text: describe(exit, sources),
+        details: details(exit, sources),
     })
 }
 
+impl Verdict {
+    fn warning(text: String) -> Verdict {
+        Verdict { severity: Severity::Warning, text, details: Vec::new() }
+    }
+}
+
 impl Outcome {
+    /// The process's exit code for this run: the worse, the larger.
+    pub fn exit_code(&self) -> u8 {
+        let kind = match &self.report {
+            TargetReport::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
+            TargetReport::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
+        };
+        kind.map_or(0, exit_code)
+    }
+
+    /// Why the scheduler was not in charge to the end, in words: it was ejected, or left by itself.
+    pub fn ejection(&self) -> Option<String> {
+        self.ended().map(|verdict| verdict.text)
+    }
+
+    fn ended(&self) -> Option<Verdict> {
+        let job = match &self.report {
+            TargetReport::Simulated { exit, sources, .. } => return ended(exit, sources),
+            TargetReport::Real { job, .. } => job,
+        };
+        let code = self.exit_code();
+        let exit = job.exit.as_ref().filter(|_| code != 0)?;
+        let what = match code {
+            EXIT_LEFT => "the scheduler left",
+            _ => "the kernel ejected the scheduler",
+        };
+        let text = format!("{what}: {}: {}", exit.reason, exit.message);
+        Some(Verdict { severity: Severity::Failure, text, details: Vec::new() })
+    }
+
     /// What heads the result of this run, the worst first; nothing when it ran to its end and every task ran.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
-        if let Some(text) = self.ejection() {
-            let details = match &self.report {
-                TargetReport::Simulated { exit, sources, .. } => details(exit, sources),
-                TargetReport::Real { .. } => Vec::new(),
-            };
-            verdicts.push(Verdict { severity: Severity::Failure, text, details });
-        }
+        let mut verdicts = Vec::from_iter(self.ended());
         if let Some(reached_ns) = self.partial_ns {
-            verdicts.push(Verdict {
-                severity: Severity::Warning,
-                text: format!(
-                    "partial: it was interrupted after {} of simulated time, and what is measured \
-                     is measured up to there",
-                    seconds(reached_ns)
-                ),
-                details: Vec::new(),
-            });
+            verdicts.push(Verdict::warning(format!(
+                "partial: it was interrupted after {} of simulated time, and what is measured \
+                 is measured up to there",
+                seconds(reached_ns)
+            )));
         }
         let waiting = match &self.report {
             TargetReport::Simulated { waiting, .. } => waiting.as_slice(),
             TargetReport::Real { .. } => &[],
         };
-        verdicts.extend(never_ran_where(&self.analysis, |task| place_of(waiting, task)));
+        let never_ran = self.analysis.never_ran();
+        verdicts.extend(never_ran_at(never_ran, |task| place_of(waiting, task)));
         verdicts.extend(self.forgotten(waiting));
         verdicts
     }
@@ -157,21 +158,18 @@ impl Outcome {
             let has_run = self.analysis.task(waits.task).is_some_and(|task| task.has_run);
             waits.place == WaitingPlace::Scheduler && waits.waited_ns > bound_ns && has_run
         };
-        let name = |waits: &Waiting| {
+        let name = |waits: &&Waiting| {
             let task = self.analysis.task(waits.task)?;
             Some(format!("{} (waiting for {})", task.name, seconds(waits.waited_ns)))
         };
         let forgotten: Vec<&Waiting> = waiting.iter().filter(is_forgotten).collect();
-        let names: Vec<String> =
-            forgotten.iter().take(NAMES_SHOWN).filter_map(|waits| name(waits)).collect();
-        (!forgotten.is_empty()).then(|| Verdict {
-            severity: Severity::Warning,
-            text: format!(
+        let names: Vec<String> = forgotten.iter().take(NAMES_SHOWN).filter_map(name).collect();
+        (!forgotten.is_empty()).then(|| {
+            Verdict::warning(format!(
                 "the scheduler took {} of the tasks and put them into no dispatch queue since: {}",
                 forgotten.len(),
                 names.join(", ")
-            ),
-            details: Vec::new(),
+            ))
         })
     }
 }
@@ -185,7 +183,7 @@ fn place_of(waiting: &[Waiting], task: TaskId) -> &'static str {
 }
 
 /// An exit in words: what, in which callback for which task, and where in the source.
-pub(crate) fn describe(exit: &Exit, sources: &[Source]) -> String {
+fn describe(exit: &Exit, sources: &[Source]) -> String {
     let verb = if exit.kind.is_error() { "was ejected" } else { "left" };
     let after = match exit.time_ns {
         ns @ ..1_000_000_000 => milliseconds(ns),

@@ -85,6 +85,7 @@ impl Follower {
         let named = trace.tasks().iter().skip(1);
         View {
             now_ns: now_ns - trace.start_ns.min(now_ns),
+            never_ran: look.recent.never_ran(),
             recent: self.recent.clone().unwrap_or(look.recent),
             whole: look.whole,
             tasks: named.map(|task| (task.pid, task.comm.clone())).collect(),

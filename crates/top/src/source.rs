@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairground_analysis::{Analysis, CpuNow, Doing, Figures};
+use fairground_analysis::{Analysis, CpuNow, Doing, Figures, NeverRan};
 use fairground_trace::TaskId;
 
 /// Why an action failed, in words.
@@ -109,6 +109,8 @@ pub struct View {
     pub tasks: Vec<(u32, String)>,
     /// The state of each, in that order.
     pub doing: Vec<Doing>,
+    /// The tasks that are runnable and have never run, the one that has waited longest first.
+    pub never_ran: Vec<NeverRan>,
     /// The state of each CPU.
     pub cpus: Vec<CpuNow>,
     /// Names of the scheduler's own per-task numbers.

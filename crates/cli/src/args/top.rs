@@ -3,10 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use fairground_session::{LocksSpec, MachineSpec, SchedulerSpec};
-
-/// Memory for events by default, KiB for each CPU.
-const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
+use fairground_session::{BUFFER_KIB_DEFAULT, LocksSpec, MachineSpec, SchedulerSpec};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {

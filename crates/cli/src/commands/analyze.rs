@@ -5,18 +5,16 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysed, Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Recording, never_ran, parse_time};
+use fairground_session::{Failure, Recording, never_ran};
 
 use crate::args::{AnalyzeArgs, Cli};
-use crate::input::{analyse_recording, find_recording};
+use crate::input::{analyse_recording, find_recording, interval_ns};
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
-    let interval_ns =
-        args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
-    let options = Options { interval_ns, ..Options::default() };
+    let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
     let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted() {
         // Charts show the events.
         let Recording { name, trace } = find_recording(&args.recording, cli.quiet)?;
@@ -27,13 +25,10 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     };
     let mut document = Document::new(name.clone());
     document.run.clone_from(&name);
-    if let Some(verdict) = never_ran(&analysis) {
+    if let Some(verdict) = never_ran(analysis.never_ran()) {
         present::add_verdict(&mut document, "", verdict);
     }
-    document.set("recording", "events", Cell::count(events));
-    document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
-    document.set("recording", "cpus", Cell::count(trace.cpus.into()));
-    document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
+    present::describe_recording(&mut document, &analysis, events, trace.cpus);
     document.set("recording", "skipped lines", Cell::count(trace.loss.skipped));
     document.tables.push(present::machine_table(&analysis, args.show.all));
     document.tables.push(present::tasks_table(&analysis, args.show.per));

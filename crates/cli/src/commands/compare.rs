@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairground_report::{Cell, Document};
+use fairground_report::Document;
 use fairground_session::Failure;
 
 use super::plan::{Ran, RunPlan};
@@ -18,14 +18,12 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     let sample = args.page.is_wanted();
     let plan = RunPlan { sample, ..RunPlan::new(&args.run, &workload, options) };
     let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, None)?;
-    let Compared { mut document, ran, code } = compared;
-    present::describe_locks(&mut document, &args.run.locks);
+    let Compared { document, ran, code } = compared;
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
     present::print_drawn(&document, cli, drawn)?;
     Ok(code)
 }
 
-/// What came of a comparison.
 pub(super) struct Compared {
     pub(super) document: Document,
     pub(super) ran: Ran,
@@ -50,12 +48,7 @@ pub(super) fn compare_all(
             outcome.not_recorded().unwrap_or_default()
         )));
     }
-    let mut document = Document::new(ran.title(title));
-    if let Some(machine) = &ran.simulated {
-        present::describe_machine(&mut document, machine, ran.duration_ns);
-    }
-    document.describe_spec(title, plan.spec.stated());
-    document.set_usual("machine", "workload", Cell::text(title));
+    let mut document = ran.document(title, title, plan.spec);
     let mut code = 0;
     document.notes.extend(ran.notes.iter().cloned());
     for outcome in outcomes {

@@ -1,6 +1,5 @@
 //! `contention`: the waits of tasks, their sites and their blockers.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,11 +9,12 @@ use fairground_analysis::contention::Contention;
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::Session;
 use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Recording, RunSpec, TargetSpec, one_variant, parse_time};
+use fairground_session::{Failure, Recording, RunSpec, TargetSpec, one_variant, parse_time_if};
 
 use super::plan::RunPlan;
 use super::record::record_shown;
 use crate::args::{Cli, ContentionArgs};
+use crate::export;
 use crate::input::{find_recording, find_workload};
 use crate::pictures;
 use crate::present;
@@ -24,19 +24,20 @@ const DURATION: Duration = Duration::from_secs(1);
 
 pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
-    match &args.what {
-        Some(what) if what == "-" || Path::new(what).is_file() && !is_workload_file(what) => {
-            refuse_locks(args)?;
-            let recording = find_recording(what, cli.quiet)?;
-            print(cli, args, &recording, Document::new(title(&recording.name)))?;
+    let recording = match &args.what {
+        Some(what) if what != "-" && (!Path::new(what).is_file() || is_workload_file(what)) => {
+            return run(cli, args, what);
         }
-        Some(what) => return run(cli, args, what),
+        Some(what) => {
+            refuse_locks(args)?;
+            find_recording(what, cli.quiet)?
+        }
         None => {
             refuse_locks(args)?;
-            let recording = record(cli, args)?;
-            print(cli, args, &recording, Document::new(title(&recording.name)))?;
+            record(cli, args)?
         }
-    }
+    };
+    print(cli, args, &recording, Document::new(title(&recording.name)))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -109,14 +110,8 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     }
     let code = ran.exit_code(outcome.exit_code());
     let name = format!("{what} under {}", outcome.label);
-    let mut document = Document::new(ran.title(&title(&name)));
+    let mut document = ran.document(&title(&name), &name, &spec);
     document.run.clone_from(&outcome.label);
-    if let Some(machine) = &ran.simulated {
-        present::describe_machine(&mut document, machine, ran.duration_ns);
-    }
-    document.describe_spec(&name, spec.stated());
-    document.set_usual("machine", "workload", Cell::text(what));
-    present::describe_locks(&mut document, &args.locks);
     present::describe_run(&mut document, &outcome);
     document.notes.extend(ran.notes);
     print(cli, args, &Recording { name, trace: outcome.trace }, document)?;
@@ -132,12 +127,9 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
         )
         .help("name a workload: `fairground contention hackbench:2 --on vm:7.2-rt`"));
     }
-    let duration = match args.machine.duration.as_deref().map(|text| parse_time("--duration", text))
-    {
-        Some(ns) => Some(Duration::from_nanos(ns?)),
-        None if args.command.is_empty() => Some(DURATION),
-        None => None,
-    };
+    let stated = parse_time_if("--duration", args.machine.duration.as_deref())?;
+    let by_default = args.command.is_empty().then_some(DURATION);
+    let duration = stated.map(Duration::from_nanos).or(by_default);
     let session = Session { command: args.command.clone(), duration };
     let job =
         RecordingJob { kib_per_cpu: args.target.buffer, stacks: true, ..RecordingJob::default() };
@@ -151,12 +143,10 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
 
 /// A line `group;outer;…;inner µs` for each call chain: what flame-graph programs read.
 fn write_folded(path: &Path, contention: &Contention) -> Result<(), Failure> {
-    let mut text = String::new();
-    for folded in &contention.folded {
-        let _ = writeln!(text, "{} {}", folded.stack, folded.wait_ns.div_ceil(1000));
-    }
-    if path == Path::new("-") {
-        return present::write_stdout(&text);
-    }
-    std::fs::write(path, text).map_err(|e| Failure::io(path.display(), &e))
+    export::write_whole(path, |sink| {
+        let mut chains = contention.folded.iter();
+        chains.try_for_each(|folded| {
+            writeln!(sink, "{} {}", folded.stack, folded.wait_ns.div_ceil(1000))
+        })
+    })
 }

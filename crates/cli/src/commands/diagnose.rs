@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
-use fairground_report::{Cell, Document};
-use fairground_session::Failure;
+use fairground_report::Document;
+use fairground_session::{Failure, Recording};
 
 use crate::args::{Cli, DiagnoseArgs};
 use crate::input::find_recording;
@@ -17,12 +17,10 @@ pub(super) fn diagnose(cli: &Cli, args: &DiagnoseArgs) -> Result<ExitCode, Failu
     let analysis = Analysis::of(&recording.trace, &Options::default());
     let diagnosis = Diagnosis::with(&recording.trace, &analysis);
     let mut document = Document::new(format!("Diagnosis of {}", recording.name));
-    document.set("recording", "events", Cell::count(recording.trace.len() as u64));
-    document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
-    document.set("recording", "cpus", Cell::count(recording.trace.cpus.into()));
-    document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
+    let Recording { name, trace } = &recording;
+    present::describe_recording(&mut document, &analysis, trace.len() as u64, trace.cpus);
     present::describe_diagnosis(&mut document, &diagnosis, &args.recording);
-    document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
+    document.notes.extend(present::loss_notes(name, &analysis.irregularities));
     present::print(&document, cli)?;
     Ok(ExitCode::SUCCESS)
 }

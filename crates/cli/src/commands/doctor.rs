@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairground_report::{Cell, Column, Document, Table};
+use fairground_report::{Document, Table};
 use fairground_session::Failure;
 
 use super::kernels::saying;
@@ -25,26 +25,28 @@ pub(super) fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode, Failure> 
 
 /// The abilities; what was looked at for each; what to do.
 fn document(examined: &[Examined]) -> Document {
-    let columns = ["ability", "verdict", "what_for"].map(Column::text);
-    let mut abilities = Table::new("abilities", "What this machine can do", columns);
-    let columns = ["ability", "looked_at", "verdict", "found"].map(Column::text);
-    let mut checks = Table::new("checks", "What was looked at", columns);
-    let columns = ["ability", "missing", "how_to_get_it"].map(Column::text);
-    let mut remedies = Table::new("remedies", "What is missing", columns);
-    for one in examined {
-        let name = one.ability.name;
-        abilities.push([name, one.verdict().word(), one.ability.what].map(Cell::text));
-        for (check, finding) in &one.findings {
-            checks.push([name, check, finding.verdict.word(), &finding.found].map(Cell::text));
-            if let Some(remedy) = &finding.remedy {
-                remedies.push([name, check, remedy].map(Cell::text));
-            }
-        }
-    }
-    let mut document = Document::default();
-    document.tables.extend([abilities, checks]);
-    if !remedies.rows.is_empty() {
-        document.tables.push(remedies);
-    }
-    document
+    let abilities = Table::of("abilities", "What this machine can do", examined)
+        .text("ability", |one| one.ability.name)
+        .text("verdict", |one| one.verdict().word())
+        .text("what_for", |one| one.ability.what)
+        .table();
+    let findings = examined.iter().flat_map(|one| {
+        one.findings.iter().map(|(check, finding)| (one.ability.name, *check, finding))
+    });
+    let findings: Vec<_> = findings.collect();
+    let checks = Table::of("checks", "What was looked at", &findings)
+        .text("ability", |(ability, ..)| *ability)
+        .text("looked_at", |(_, check, _)| *check)
+        .text("verdict", |(.., finding)| finding.verdict.word())
+        .text("found", |(.., finding)| finding.found.as_str())
+        .table();
+    let missing = findings.iter().filter(|(.., finding)| finding.remedy.is_some());
+    let remedies = Table::of("remedies", "What is missing", missing)
+        .text("ability", |(ability, ..)| *ability)
+        .text("missing", |(_, check, _)| *check)
+        .text("how_to_get_it", |(.., finding)| finding.remedy.clone().unwrap_or_default())
+        .table();
+    let mut tables = vec![abilities, checks, remedies];
+    tables.retain(|table| table.id != "remedies" || !table.rows.is_empty());
+    Document { tables, ..Document::default() }
 }

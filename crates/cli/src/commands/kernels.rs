@@ -9,7 +9,7 @@ use fairground_realkernel::channel::STDOUT_FILE;
 use fairground_realkernel::job::KernelInfo;
 use fairground_realkernel::run::INFO_COMMAND;
 use fairground_realkernel::vm::{GuestAnswer, GuestCommand, VmConfig, run_command};
-use fairground_report::{Cell, Column, Document, Table};
+use fairground_report::{Cell, Document, Table};
 use fairground_session::{Failure, parse_time};
 
 use crate::args::{BootArgs, Cli, KernelsCommand};
@@ -26,14 +26,6 @@ pub(super) fn kernels(cli: &Cli, command: &KernelsCommand) -> Result<ExitCode, F
     }
 }
 
-/// A kernel by its name in the catalogue, or by its path; fetched when it is not here.
-pub(crate) fn find_kernel(cli: &Cli, cache: &Cache, name: &str) -> Result<Kernel, Failure> {
-    if name.contains('/') {
-        return Kernel::from_path(Path::new(name)).map_err(Failure::new);
-    }
-    cache.kernel(name, &mut saying(cli)).map_err(Failure::new)
-}
-
 /// Tells on stderr what is being done, unless the user wants silence.
 pub(crate) fn saying(cli: &Cli) -> impl FnMut(&str) {
     let quiet = cli.quiet;
@@ -46,23 +38,17 @@ pub(crate) fn saying(cli: &Cli) -> impl FnMut(&str) {
 
 fn list(cli: &Cli) -> Result<(), Failure> {
     let cache = Cache::open().map_err(Failure::new)?;
-    let columns = ["kernel", "release", "package", "version", "sha256"].map(Column::text);
-    let mut table = Table::new("kernels", "Kernels that are here", columns);
-    for kernel in cache.kernels() {
-        let short: String = kernel.sha256.chars().take(16).collect();
-        table.push([
-            Cell::text(kernel.name),
-            Cell::text(kernel.release),
-            Cell::text(kernel.package),
-            Cell::text(kernel.version),
-            Cell::text(short),
-        ]);
-    }
-    let columns = ["name", "what_it_is"].map(Column::text);
-    let mut known = Table::new("catalogue", "Kernels that can be fetched", columns);
-    for entry in ENTRIES {
-        known.push([Cell::text(entry.name), Cell::text(entry.what)]);
-    }
+    let table = Table::of("kernels", "Kernels that are here", cache.kernels())
+        .text("kernel", |kernel| kernel.name.clone())
+        .text("release", |kernel| kernel.release.clone())
+        .text("package", |kernel| kernel.package.clone())
+        .text("version", |kernel| kernel.version.clone())
+        .text("sha256", |kernel| kernel.sha256.chars().take(16).collect::<String>())
+        .table();
+    let mut known = Table::of("catalogue", "Kernels that can be fetched", ENTRIES)
+        .text("name", |entry| entry.name)
+        .text("what_it_is", |entry| entry.what)
+        .table();
     known.note(
         "`newest` goes by its version once it is here. A kernel of your own goes by its path.",
     );
@@ -73,8 +59,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
         Err(error) => error.to_string(),
     };
     document.set("catalogue", "qemu", Cell::text(qemu));
-    document.tables.push(table);
-    document.tables.push(known);
+    document.tables.extend([table, known]);
     present::print(&document, cli)
 }
 
@@ -93,7 +78,11 @@ fn fetch(cli: &Cli, names: &[String]) -> Result<(), Failure> {
 
 fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
     let cache = Cache::open().map_err(Failure::new)?;
-    let kernel = find_kernel(cli, &cache, &args.kernel)?;
+    let kernel = match args.kernel.contains('/') {
+        true => Kernel::from_path(Path::new(&args.kernel)),
+        false => cache.kernel(&args.kernel, &mut saying(cli)),
+    };
+    let kernel = kernel.map_err(Failure::new)?;
     let qemu = cache.qemu(&mut saying(cli)).map_err(Failure::new)?;
     let mut config = VmConfig::new(qemu, kernel, args.cpus);
     config.memory_mib = args.memory;
@@ -157,11 +146,11 @@ fn boot_document(info: &KernelInfo, answer: &GuestAnswer) -> Document {
     document.set("took", "boot", time(answer.boot));
     document.set("took", "command", time(answer.run));
     document.set("took", "shutdown", time(answer.shutdown));
-    let mut table =
-        Table::new("tunables", "Tunables", [Column::text("tunable"), Column::text("value")]);
-    for (name, value) in &info.tunables {
-        table.push([Cell::text(name), Cell::text(value)]);
-    }
-    document.tables.push(table);
+    document.tables.push(
+        Table::of("tunables", "Tunables", &info.tunables)
+            .text("tunable", |(name, _)| name.as_str())
+            .text("value", |(_, value)| value.as_str())
+            .table(),
+    );
     document
 }

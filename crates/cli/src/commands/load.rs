@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use fairground_bpf::{Global, GlobalType};
 use fairground_realkernel::job::{GlobalWrite, SchedulerExit, SchedulerJob};
-use fairground_realkernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
+use fairground_realkernel::sched_ext::{Attached, KernelState, asks_for_restart};
 use fairground_realkernel::signals::EndSignals;
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
-    Failure, SchedulerObject, at_settings, global_writes, host_cpus, one_variant, parse_time,
-    read_profiles, resize_writes,
+    Failure, SchedulerObject, at_settings, exit_code, global_writes, host_cpus, one_variant,
+    parse_time, read_profiles, resize_writes,
 };
 
 use super::sched::{tag, value_text};
@@ -26,10 +26,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const RESTARTS_MAX: u32 = 1000;
 /// Rows that are kept for JSON, CSV and Markdown, which are printed at the end; the newest count.
 const ROWS_MAX: usize = 10_000;
-/// Exit codes of the program (see `--help`).
-const STALLED: u8 = 42;
-const EJECTED: u8 = 43;
-
 /// A scheduler, and what to do with it.
 struct Session<'a> {
     cli: &'a Cli,
@@ -42,7 +38,6 @@ struct Session<'a> {
     signals: EndSignals,
 }
 
-/// How a session ended.
 enum End {
     /// Its user, or `--for`.
     Asked,
@@ -162,11 +157,7 @@ impl Session<'_> {
             "{}: {}{message}{}; the kernel's own scheduler is in charge again",
             self.scheduler.label, exit.reason, exit.message
         ));
-        Ok(ExitCode::from(match exit.kind.and_then(ExitKind::of) {
-            Some(ExitKind::Stall) => STALLED,
-            Some(ExitKind::Error | ExitKind::ErrorOfItself) => EJECTED,
-            _ => 0,
-        }))
+        Ok(ExitCode::from(exit.kind.map_or(0, exit_code)))
     }
 
     fn say(&self, text: &str) {
@@ -203,8 +194,8 @@ struct Row {
     time: Duration,
     state: KernelState,
     switches_per_s: Option<f64>,
-    /// Variables that the scheduler has changed since it was attached.
-    counters: Vec<(String, String)>,
+    /// Variables that the scheduler has changed since it was attached, `NAME=VALUE`.
+    counters: Vec<String>,
 }
 
 impl Watch {
@@ -273,7 +264,6 @@ impl Watch {
         attached.each_second().map_err(Failure::new)
     }
 
-    /// Makes a row, when one is due.
     fn look(&mut self, session: &Session<'_>, attached: &Attached) -> Result<(), Failure> {
         let time = self.start.elapsed();
         if time < self.next_row {
@@ -304,36 +294,27 @@ impl Watch {
         Ok(())
     }
 
-    fn counters(&self, attached: &Attached) -> Vec<(String, String)> {
+    fn counters(&self, attached: &Attached) -> Vec<String> {
         let changed = self.variables.iter().filter_map(|(variable, before)| {
             let now = variable.read(attached).filter(|now| now != before)?;
-            Some((variable.global.name.clone(), value_text(&variable.global, &now)))
+            Some(format!("{}={}", variable.global.name, value_text(&variable.global, &now)))
         });
         changed.collect()
     }
 
     fn table(self) -> Table {
-        let columns = [
-            Column::number_in("time", "s"),
-            Column::text("scheduler"),
-            Column::text("state"),
-            Column::number_in("switches", "1/s"),
-            Column::number("rejected_tasks"),
-            Column::text("counters"),
-        ];
-        let mut table = Table::new("seconds", "In charge", columns);
-        for row in self.rows {
-            let counters: Vec<_> = row.counters.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            table.push([
-                Cell::float(row.time.as_secs_f64(), 1),
-                Cell::text(row.state.ops.unwrap_or_default()),
-                Cell::text(row.state.state),
-                Cell::known(row.switches_per_s, |rate| Cell::float(rate, 0)),
-                Cell::known(row.state.nr_rejected, Cell::count),
-                Cell::text(counters.join(" ")),
-            ]);
-        }
-        table
+        Table::of("seconds", "In charge", self.rows)
+            .column(Column::number_in("time", "s"), |row| Cell::float(row.time.as_secs_f64(), 1))
+            .text("scheduler", |row| row.state.ops.clone().unwrap_or_default())
+            .text("state", |row| row.state.state.clone())
+            .column(Column::number_in("switches", "1/s"), |row| {
+                Cell::known(row.switches_per_s, |rate| Cell::float(rate, 0))
+            })
+            .column(Column::number("rejected_tasks"), |row| {
+                Cell::known(row.state.nr_rejected, Cell::count)
+            })
+            .text("counters", |row| row.counters.join(" "))
+            .table()
     }
 }
 
@@ -355,8 +336,8 @@ impl Row {
             self.time.as_secs_f64(),
             self.state.state
         );
-        for (name, value) in &self.counters {
-            line += &format!("  {name}={value}");
+        for counter in &self.counters {
+            line += &format!("  {counter}");
         }
         line + "\n"
     }

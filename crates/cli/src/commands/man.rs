@@ -12,7 +12,6 @@ use fairground_session::Failure;
 use crate::args::{Cli, CompletionsArgs, EXIT_CODES, ManArgs};
 use crate::present;
 
-/// The program's name.
 const PROGRAM: &str = "fairground";
 
 /// A script for a shell, on stdout.
@@ -37,7 +36,6 @@ pub(super) fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A man page.
 struct Page {
     /// `fairground-run.1`.
     file: String,

@@ -29,7 +29,6 @@ use fairground_session::Failure;
 use crate::args::{Cli, Command};
 use crate::present;
 
-/// Executes a command.
 pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
     present::check(cli.format)?;
     match &cli.command {

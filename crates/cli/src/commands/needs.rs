@@ -13,60 +13,48 @@ pub(super) fn needs_tables(object: &Object) -> Vec<Table> {
 }
 
 fn maps_table(object: &Object) -> Table {
-    let columns = [
-        Column::text("map"),
-        Column::text("type"),
-        Column::number_in("key", "bytes"),
-        Column::number_in("value", "bytes"),
-        Column::number("entries"),
-    ];
-    let mut table = Table::new("maps", "Maps", columns);
-    for map in object.maps() {
-        table.push([
-            Cell::text(map.name),
-            Cell::text(map.kind),
-            Cell::count(u64::from(map.key_size)),
-            Cell::count(u64::from(map.value_size)),
-            Cell::count(u64::from(map.max_entries)),
-        ]);
-    }
-    table
+    Table::of("maps", "Maps", object.maps())
+        .text("map", |map| map.name.clone())
+        .text("type", |map| map.kind.clone())
+        .column(Column::number_in("key", "bytes"), |map| Cell::count(map.key_size.into()))
+        .column(Column::number_in("value", "bytes"), |map| Cell::count(map.value_size.into()))
+        .count("entries", |map| map.max_entries.into())
+        .table()
 }
 
 fn kfuncs_table(object: &Object) -> Table {
-    let columns = [Column::text("kernel_function"), Column::text("if_it_is_missing")];
-    let mut table = Table::new("kfuncs", "Kernel functions", columns);
-    for wanted in object.kfuncs() {
-        let missing = if wanted.weak { "it is loaded" } else { "it cannot be loaded" };
-        table.push([Cell::text(wanted.name), Cell::text(missing)]);
-    }
-    table
+    Table::of("kfuncs", "Kernel functions", object.kfuncs())
+        .text("kernel_function", |wanted| wanted.name.clone())
+        .text("if_it_is_missing", |wanted| match wanted.weak {
+            true => "it is loaded",
+            false => "it cannot be loaded",
+        })
+        .table()
 }
 
 fn helpers_table(object: &Object) -> Table {
-    let columns = [Column::text("helper"), Column::number("number")];
-    let mut table = Table::new("helpers", "BPF helpers", columns);
-    for (number, name) in object.helpers() {
-        table.push([Cell::text(name), Cell::count(u64::from(number))]);
-    }
-    table
+    Table::of("helpers", "BPF helpers", object.helpers())
+        .text("helper", |(_, name)| name.clone())
+        .count("number", |(number, _)| u64::from(*number))
+        .table()
 }
 
 fn lacks_table(object: &Object) -> Table {
-    let columns = [Column::text("what"), Column::text("name"), Column::text("consequence")];
-    let title = "What the simulated machine lacks for it";
-    let mut table = Table::new("lacks", title, columns);
+    let mut lacking = Vec::new();
     for lack in lacks(object) {
-        let consequence = consequence(&lack);
-        table.push([Cell::text(kind(lack.kind)), Cell::text(lack.name), Cell::text(consequence)]);
+        lacking.push((kind(lack.kind), lack.name.clone(), consequence(&lack)));
     }
     for ops in object.struct_ops() {
         let callbacks = ops.fields.iter().filter(|f| matches!(f.value, OpsValue::Function(_)));
         for field in callbacks.filter(|field| !is_called(&field.name)) {
-            let consequence = "it is never called";
-            table.push([Cell::text("callback"), Cell::text(&field.name), Cell::text(consequence)]);
+            lacking.push(("callback", field.name.clone(), "it is never called"));
         }
     }
+    let mut table = Table::of("lacks", "What the simulated machine lacks for it", lacking)
+        .text("what", |lack| lack.0)
+        .text("name", |lack| lack.1.clone())
+        .text("consequence", |lack| lack.2)
+        .table();
     if table.rows.is_empty() {
         table.note("Nothing: all that it names is there.");
     }

@@ -4,16 +4,19 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use fairground_analysis::Options;
+use fairground_bpf::Object;
 use fairground_machine::{MachineConfig, Policy, Setting};
+use fairground_report::{Cell, Document};
 use fairground_session::{
     CHUNK_NS, CPUS_DEFAULT, Failure, OWN_SCHEDULER, Outcome, Plan, Resolved, RunSpec, Scheduler,
-    SchedulerObject, Target, TaskNumbers, Watch, host_cpus, read_profiles, split_knobs,
+    SchedulerObject, Target, Watch, host_cpus, read_profiles, split_knobs,
 };
 use fairground_workload::Workload;
 
 use super::column::{Column, Loaded, columns, left_out};
 use crate::interrupt;
 use crate::pictures::Pictured;
+use crate::present;
 use crate::progress::Progress;
 use crate::real::RealPlan;
 use crate::targets::RealTarget;
@@ -24,7 +27,6 @@ pub(super) struct RunPlan<'a> {
     pub(super) spec: &'a RunSpec,
     /// The workload; a replay's is not the one that the spec names.
     pub(super) workload: &'a Workload,
-    /// How to measure.
     pub(super) options: Options,
     /// Whether each callback of a simulated scheduler is recorded.
     pub(super) callbacks: bool,
@@ -36,7 +38,6 @@ pub(super) struct RunPlan<'a> {
     pub(super) fetch: bool,
 }
 
-/// What was run.
 #[derive(Debug)]
 pub(super) struct Ran {
     /// The runs, in the order of the plan.
@@ -58,9 +59,23 @@ impl Ran {
     }
 
     /// The result says so where it begins.
-    pub(super) fn title(&self, title: &str) -> String {
+    fn title(&self, title: &str) -> String {
         let mark = if self.is_interrupted { " (partial)" } else { "" };
         format!("{title}{mark}")
+    }
+
+    /// A result that says how the runs of a spec were made; `name` is what it calls them.
+    pub(super) fn document(&self, title: &str, name: &str, spec: &RunSpec) -> Document {
+        let mut document = Document::new(self.title(title));
+        if let Some(machine) = &self.simulated {
+            present::describe_machine(&mut document, machine, self.duration_ns);
+        }
+        document.describe_spec(name, spec.stated());
+        document.set_usual("machine", "workload", Cell::text(&spec.workload));
+        if let Some(locks) = spec.locks.locks {
+            document.set("machine", "locks", Cell::text(locks.word()));
+        }
+        document
     }
 
     /// The runs as charts see them.
@@ -78,18 +93,15 @@ pub(super) struct Simulations {
     pub(super) simulations: Vec<Simulation>,
 }
 
-/// One of them.
 #[derive(Clone, Debug)]
 pub(super) struct Simulation {
-    /// The column's name.
     pub(super) label: String,
     /// The scheduler as it was typed.
     pub(super) spec: String,
+    pub(super) object: Object,
     pub(super) policy: Policy,
     /// Everything that is set: by the parameter set and by flags, before the run and during it.
     pub(super) settings: Vec<Setting>,
-    /// What the scheduler keeps for a task.
-    pub(super) numbers: TaskNumbers,
 }
 
 /// A plan, checked, with its schedulers.
@@ -119,7 +131,6 @@ impl<'a> RunPlan<'a> {
         Ok(Prepared { run, schedulers })
     }
 
-    /// Runs all of it.
     pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
         let prepared = self.prepare()?;
         let columns = prepared.columns()?;
@@ -208,9 +219,9 @@ impl<'a> RunPlan<'a> {
             Some(Simulation {
                 label: column.label(false),
                 spec: column.scheduler.spec.clone(),
+                object: scheduler.object.object.clone(),
                 policy: scheduler.policy.clone(),
                 settings,
-                numbers: TaskNumbers::of(&scheduler.object.object),
             })
         };
         let simulations = prepared.columns()?.iter().filter_map(simulation).collect();

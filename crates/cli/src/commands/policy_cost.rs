@@ -1,6 +1,6 @@
 //! `sched show --cost`: what a scheduler's program executes on each path of the kernel, counted over reference loads.
 
-use fairground_machine::{Machine, MachineConfig, Path, Topology};
+use fairground_machine::{Counters, Machine, MachineConfig, Path, PathCost, Topology};
 use fairground_report::{Cell, Column, Table};
 use fairground_session::{Failure, Scheduler, find_workload};
 
@@ -17,28 +17,19 @@ struct Load {
 
 /// From the shortest queue to a long one, with wake-ups that preempt and such that do not, and on more than one CPU.
 const LOADS: [Load; 6] = [
-    Load { name: "2 hogs, 1 CPU", workload: "hogs:2", cpus: 1, duration_ns: LONG_NS },
-    Load { name: "200 hogs, 1 CPU", workload: "hogs:200", cpus: 1, duration_ns: LONG_NS },
-    Load {
-        name: "hogs of five nice values, 1 CPU",
-        workload: "hogs:1:-20:-10:0:10:19",
-        cpus: 1,
-        duration_ns: LONG_NS,
-    },
-    Load {
-        name: "4 × (100 µs run, 400 µs sleep), 1 CPU",
-        workload: "sleepers:4",
-        cpus: 1,
-        duration_ns: LONG_NS,
-    },
-    Load {
-        name: "2 tasks that yield, 1 CPU",
-        workload: "yieldpair",
-        cpus: 1,
-        duration_ns: SHORT_NS,
-    },
-    Load { name: "slice:16, 2 CPUs", workload: "slice:16", cpus: 2, duration_ns: LONG_NS },
+    Load::new("2 hogs, 1 CPU", "hogs:2", 1, LONG_NS),
+    Load::new("200 hogs, 1 CPU", "hogs:200", 1, LONG_NS),
+    Load::new("hogs of five nice values, 1 CPU", "hogs:1:-20:-10:0:10:19", 1, LONG_NS),
+    Load::new("4 × (100 µs run, 400 µs sleep), 1 CPU", "sleepers:4", 1, LONG_NS),
+    Load::new("2 tasks that yield, 1 CPU", "yieldpair", 1, SHORT_NS),
+    Load::new("slice:16, 2 CPUs", "slice:16", 2, LONG_NS),
 ];
+
+impl Load {
+    const fn new(name: &'static str, workload: &'static str, cpus: u32, duration_ns: u64) -> Load {
+        Load { name, workload, cpus, duration_ns }
+    }
+}
 
 /// Thousands of ticks, ns.
 const LONG_NS: u64 = 2_000_000_000;
@@ -47,38 +38,26 @@ const SHORT_NS: u64 = 20_000_000;
 /// Ticks a second.
 const HZ: u32 = 1000;
 
-/// The table of a scheduler.
 pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
-    let columns = [
-        Column::text("load"),
-        Column::text("path"),
-        Column::number("times"),
-        Column::number_in("mean", "insns"),
-        Column::number_in("most", "insns"),
-        Column::number_in("mean", "divisions"),
-        Column::number_in("most", "divisions"),
-    ];
-    let title = format!("What {} executes, counted", scheduler.object.label);
-    let mut table = Table::new("policy_cost", title, columns);
+    let mut costs: Vec<(&str, Path, PathCost)> = Vec::new();
     for load in &LOADS {
         let counters = run(scheduler, load)?;
-        for path in Path::ALL {
-            let cost = counters.path(path);
-            if cost.times == 0 {
-                continue;
-            }
-            let mean = |sum: u64| Cell::float(sum as f64 / cost.times as f64, 1);
-            table.push([
-                Cell::text(load.name),
-                Cell::text(path_name(path)),
-                Cell::count(cost.times),
-                mean(cost.insns),
-                Cell::count(cost.insns_max),
-                mean(cost.divisions),
-                Cell::count(cost.divisions_max),
-            ]);
-        }
+        let of_paths = Path::ALL.into_iter().map(|path| (load.name, path, counters.path(path)));
+        costs.extend(of_paths.filter(|(_, _, cost)| cost.times > 0));
     }
+    let mean = |cost: &PathCost, sum: u64| Cell::float(sum as f64 / cost.times as f64, 1);
+    let insns = |name| Column::number_in(name, "insns");
+    let divisions = |name| Column::number_in(name, "divisions");
+    let title = format!("What {} executes, counted", scheduler.object.label);
+    let mut table = Table::of("policy_cost", title, costs)
+        .text("load", |(load, ..)| *load)
+        .text("path", |(_, path, _)| path_name(*path))
+        .count("times", |(.., cost)| cost.times)
+        .column(insns("mean"), |(.., cost)| mean(cost, cost.insns))
+        .column(insns("most"), |(.., cost)| Cell::count(cost.insns_max))
+        .column(divisions("mean"), |(.., cost)| mean(cost, cost.divisions))
+        .column(divisions("most"), |(.., cost)| Cell::count(cost.divisions_max))
+        .table();
     table.note(format!(
         "BPF instructions of the scheduler's own program, {} s of simulated time (yields: {} ms) \
          at {HZ} ticks a second; a call into the kernel counts as one.",
@@ -88,7 +67,7 @@ pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
     Ok(table)
 }
 
-fn run(scheduler: &Scheduler, load: &Load) -> Result<fairground_machine::Counters, Failure> {
+fn run(scheduler: &Scheduler, load: &Load) -> Result<Counters, Failure> {
     let failed =
         |e: &dyn std::fmt::Display| Failure::new(format_args!("{}: {e}", scheduler.object.label));
     let workload = find_workload(load.workload)?;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use fairground_analysis::Options;
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::{End, Recorded, Recorder, Session};
-use fairground_session::{Failure, parse_time};
+use fairground_session::{Failure, parse_time_if};
 use fairground_trace::Trace;
 
 use crate::args::{Cli, ConvertArgs, RecordArgs};
 use crate::export::{self, ENDS, Form, folder_of};
 use crate::input::find_recording;
-use crate::progress::Elapsed;
+use crate::progress::elapsed;
 
 /// The form that a recording is written in.
 fn form_of_recording(output: &Path) -> Result<Form, Failure> {
@@ -27,10 +27,8 @@ fn form_of_recording(output: &Path) -> Result<Form, Failure> {
 
 pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> {
     let form = form_of_recording(&args.output)?;
-    let duration = match args.duration.as_deref().map(|text| parse_time("--duration", text)) {
-        Some(ns) => Some(Duration::from_nanos(ns?)),
-        None => None,
-    };
+    let duration = parse_time_if("--duration", args.duration.as_deref())?;
+    let duration = duration.map(Duration::from_nanos);
     let session = Session { command: args.command.clone(), duration };
     let job =
         RecordingJob { kib_per_cpu: args.buffer, events: args.events.clone(), stacks: args.stacks };
@@ -65,9 +63,14 @@ pub(super) fn record_shown(
     quiet: bool,
 ) -> Result<(Recorder, End), Failure> {
     let shown = session.duration.filter(|_| session.command.is_empty());
-    let bar = shown.map(|length| Elapsed::new("recording", length, quiet));
-    let bar = bar.filter(Elapsed::is_shown);
-    let mut tell = bar.as_ref().map(|bar| |elapsed| bar.reaches(elapsed));
+    let bar = shown.map(|length| elapsed("recording", length, quiet));
+    let bar = bar.filter(|bar| !bar.is_hidden());
+    let mut tell = bar.as_ref().map(|bar| {
+        |elapsed: Duration| {
+            bar.set_position(elapsed.as_secs());
+            bar.tick();
+        }
+    });
     let tell = tell.as_mut().map(|tell| tell as &mut dyn FnMut(Duration));
     session.record(job, folder, tell).map_err(Failure::new)
 }

@@ -1,16 +1,15 @@
 //! `replay`: the load of a recording under other schedulers, beside the recording itself.
 
-use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
 use fairground_session::{Failure, RunSpec, replay_workload};
-use fairground_workload::{Workload, to_toml};
+use fairground_workload::to_toml;
 
 use super::compare::{Compared, compare_all};
 use super::plan::RunPlan;
 use crate::args::{Cli, ReplayArgs};
+use crate::export;
 use crate::input::{find_recording, measuring_options};
 use crate::pictures::{self, Pictured};
 use crate::present;
@@ -20,7 +19,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     let (workload, notes) = replay_workload("replay", &recording.trace)
         .map_err(|e| Failure::new(format_args!("{}: {e}", recording.name)))?;
     if let Some(path) = &args.write_workload {
-        write_workload(path, &workload)?;
+        export::write_whole(path, |sink| sink.write_all(to_toml(&workload).as_bytes()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut machine = args.machine.clone();
@@ -61,12 +60,4 @@ fn without_pid(name: &str) -> &str {
         Some((comm, pid)) if !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()) => comm,
         _ => name,
     }
-}
-
-fn write_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {
-    let text = to_toml(workload);
-    if path == Path::new("-") {
-        return present::write_stdout(&text);
-    }
-    fs::write(path, text).map_err(|e| Failure::io(path.display(), &e))
 }

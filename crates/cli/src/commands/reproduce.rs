@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
+use fairground_analysis::Analysis;
 use fairground_analysis::contention::{self, Contention};
 use fairground_analysis::metric::{self, Unit, Value};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::Path;
-use fairground_report::{Cell, Column, Document, Table};
+use fairground_report::{Document, Table};
 use fairground_session::{Failure, Outcome, did_you_mean};
 
 use super::experiment_runs;
@@ -38,16 +39,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let finished = experiment_runs::run_all(cli.quiet, &runs, args.engine, |run, outcome| {
         Finished::of(run, outcome, shows_prints)
     });
-    let simulation_failed = |(run, finished): &(&Run, &Result<Finished, Failure>)| {
-        run.is_simulated() && finished.is_err()
-    };
-    let at_fault = runs.iter().zip(&finished).position(|pair| simulation_failed(&pair));
-    let mut finished = finished;
     let is_interrupted = interrupt::is_asked();
-    let at_fault = at_fault.filter(|_| !is_interrupted);
-    if let Some(Err(failure)) = at_fault.map(|index| finished.swap_remove(index)) {
-        return Err(failure);
-    }
     let mut unmade = Unmade::default();
     for (run, finished) in runs.iter().zip(finished) {
         match finished {
@@ -57,6 +49,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
                 code = code.max(finished.code);
                 merge(&mut made, finished.made);
             }
+            Err(failure) if run.is_simulated() && !is_interrupted => return Err(failure),
             // A machine without virtual machines still gets what it can measure; the rest is not measured, and says
             // why.
             Err(failure) => unmade.add(&run.name, &failure),
@@ -168,14 +161,11 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     }
     for metric in SLICE_PROGRAM {
         let settled = slices.reports.iter().filter(|r| !r.start_up);
-        let values: Vec<f64> = settled
-            .filter_map(|r| (metric.read)(r))
-            .map(|v| in_ms(v.as_f64(), metric.unit))
-            .collect();
-        figures.insert(&format!("report.{}", metric.key()), &values);
+        let values = settled.filter_map(|r| in_ms((metric.read)(r), metric.unit));
+        figures.insert(&format!("report.{}", metric.key()), &Vec::from_iter(values));
     }
-    top::of_run(&mut figures, &outcome.trace, &outcome.analysis);
-    top::printed(&mut figures, &outcome.trace);
+    figures.top = top::of_run(&outcome.trace, &outcome.analysis);
+    figures.count_prints(&outcome.trace);
     for path in Path::ALL {
         let Some(cost) = outcome.path_cost(path) else { continue };
         let mean = |sum: u64| (cost.times > 0).then(|| sum as f64 / cost.times as f64);
@@ -197,19 +187,15 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
 
 /// The figures of the machine and of its groups whose pages are asked for.
 fn analysed(figures: &mut Figures, outcome: &Outcome, is_asked: impl Fn(&str) -> bool) {
+    let Analysis { machine, groups, .. } = &outcome.analysis;
     for metric in metric::MACHINE.iter().filter(|metric| is_asked(metric.name)) {
-        if let Some(value) = (metric.read)(&outcome.analysis) {
-            figures.insert(&format!("run.{}", metric.key()), &[in_ms(value.as_f64(), metric.unit)]);
-        }
+        let value = in_ms((metric.read)(machine), metric.unit);
+        figures.insert(&format!("run.{}", metric.key()), value.as_slice());
     }
-    for group in &outcome.analysis.groups {
+    for group in groups {
         for metric in metric::GROUP.iter().filter(|metric| is_asked(metric.name)) {
-            if let Some(value) = (metric.read)(&group.figures) {
-                figures.insert(
-                    &format!("{}.{}", group.name, metric.key()),
-                    &[in_ms(value.as_f64(), metric.unit)],
-                );
-            }
+            let value = in_ms((metric.read)(&group.figures), metric.unit);
+            figures.insert(&format!("{}.{}", group.name, metric.key()), value.as_slice());
         }
     }
 }
@@ -235,8 +221,9 @@ fn ring_figures(figures: &mut Figures, outcome: &Outcome) {
 }
 
 /// Durations are in ms in experiment files.
-fn in_ms(value: f64, unit: Unit) -> f64 {
-    if unit == Unit::Ns { value / 1e6 } else { value }
+fn in_ms(value: Option<Value>, unit: Unit) -> Option<f64> {
+    let value = value.map(Value::as_f64);
+    if unit == Unit::Ns { value.map(|ns| ns / 1e6) } else { value }
 }
 
 fn find(name: &str) -> Result<Experiment, Failure> {
@@ -257,18 +244,15 @@ fn find(name: &str) -> Result<Experiment, Failure> {
 }
 
 fn list(cli: &Cli) -> Result<ExitCode, Failure> {
-    let columns = [Column::text("experiment"), Column::text("title"), Column::text("published")];
-    let mut table = Table::new("experiments", "Experiments", columns);
+    let mut experiments = Vec::new();
     for (name, text) in BUILT_IN {
-        let experiment = Experiment::parse(name, text)?;
-        table.push([
-            Cell::text(*name),
-            Cell::text(&experiment.title),
-            Cell::text(&experiment.source),
-        ]);
+        experiments.push((*name, Experiment::parse(name, text)?));
     }
-    let mut document = Document::default();
-    document.tables.push(table);
-    present::print(&document, cli)?;
+    let table = Table::of("experiments", "Experiments", experiments)
+        .text("experiment", |(name, _)| *name)
+        .text("title", |(_, experiment)| experiment.title.clone())
+        .text("published", |(_, experiment)| experiment.source.clone())
+        .table();
+    present::print_tables([table], cli)?;
     Ok(ExitCode::SUCCESS)
 }

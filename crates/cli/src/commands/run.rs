@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use fairground_analysis::Options;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
-use fairground_report::{Cell, Document};
+use fairground_report::Document;
 use fairground_session::{Failure, Outcome, one_variant};
 
 use super::plan::RunPlan;
@@ -51,14 +51,8 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         }
         _ => format!("{} under {}", args.run.workload, outcome.label),
     };
-    let mut document = Document::new(ran.title(&title));
+    let mut document = ran.document(&title, &title, &args.run);
     document.run.clone_from(&outcome.label);
-    if let Some(machine) = &ran.simulated {
-        present::describe_machine(&mut document, machine, ran.duration_ns);
-    }
-    document.describe_spec(&title, args.run.stated());
-    document.set_usual("machine", "workload", Cell::text(&args.run.workload));
-    present::describe_locks(&mut document, &args.run.locks);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
     document.notes.extend(ran.notes.iter().cloned());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fairground_bpf::{Global, GlobalType, Object};
+use fairground_bpf::{Global, GlobalType, Object, OpsValue};
 use fairground_machine::{Engine, is_kernel_constant};
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
@@ -26,26 +26,21 @@ pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failu
 }
 
 fn list(cli: &Cli) -> Result<(), Failure> {
-    let columns = [
-        Column::text("scheduler"),
-        Column::text("what_it_is"),
-        Column::text("parameter_sets"),
-        Column::number_in("object", "bytes"),
-    ];
-    let mut table = Table::new("schedulers", "Schedulers", columns);
+    let mut policies = Vec::new();
     for policy in fairground_policies::all() {
         let sets = parameter_sets(&find_object(policy.name)?);
         let sets: Vec<_> = sets.keys().map(|set| format!("{}@{set}", policy.name)).collect();
-        table.push([
-            Cell::text(policy.name),
-            Cell::text(policy.summary),
-            Cell::text(sets.join(" ")),
-            Cell::count(policy.object.len() as u64),
-        ]);
+        policies.push((policy, sets.join(" ")));
     }
-    let mut document = Document::default();
-    document.tables.push(table);
-    present::print(&document, cli)
+    let table = Table::of("schedulers", "Schedulers", policies)
+        .text("scheduler", |(policy, _)| policy.name)
+        .text("what_it_is", |(policy, _)| policy.summary)
+        .text("parameter_sets", |(_, sets)| sets.clone())
+        .column(Column::number_in("object", "bytes"), |(policy, _)| {
+            Cell::count(policy.object.len() as u64)
+        })
+        .table();
+    present::print_tables([table], cli)
 }
 
 fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
@@ -78,28 +73,29 @@ pub(super) fn is_tunable(global: &Global) -> bool {
 
 fn tunables_table(object: &Object) -> Table {
     let sets = parameter_sets(object);
-    let mut columns = vec![Column::text("tunable"), Column::number("value"), Column::text("unit")];
-    columns.extend(sets.keys().map(|set| Column::number(format!("@{set}"))));
-    columns.push(Column::text("what_it_does"));
-    let mut table = Table::new("tunables", "Tunables and features (--set NAME=VALUE)", columns);
-    for global in object.globals().iter().filter(|g| is_tunable(g)) {
-        let unit = if global.ty == GlobalType::Bool { "switch" } else { tag(global, "unit:") };
-        let mut row = vec![
-            Cell::text(&global.name),
-            Cell::text(value_text(global, &object.initial(global))),
-            Cell::text(unit),
-        ];
-        for values in sets.values() {
+    let tunables = object.globals().iter().filter(|global| is_tunable(global));
+    let mut rows = Table::of("tunables", "Tunables and features (--set NAME=VALUE)", tunables)
+        .text("tunable", |global| global.name.as_str())
+        .column(Column::number("value"), |global| {
+            Cell::text(value_text(global, &object.initial(global)))
+        })
+        .text("unit", |global| unit(global));
+    for (set, values) in &sets {
+        rows = rows.column(Column::number(format!("@{set}")), |global| {
             let value = values.iter().find(|(name, _)| *name == global.name);
-            row.push(value.map_or(Cell::text("="), |(_, value)| Cell::text(value)));
-        }
-        row.push(Cell::text(tag(global, "doc:")));
-        table.push(row);
+            Cell::text(value.map_or("=", |(_, value)| value))
+        });
     }
+    let mut table = rows.text("what_it_does", |global| tag(global, "doc:")).table();
     if !sets.is_empty() {
         table.note("= : the set leaves the value as it is. `NAME@SET` chooses a set.");
     }
     table
+}
+
+/// The unit of a tunable; `switch` for on or off.
+pub(super) fn unit(global: &Global) -> &str {
+    if global.ty == GlobalType::Bool { "switch" } else { tag(global, "unit:") }
 }
 
 pub(super) fn value_text(global: &Global, bytes: &[u8]) -> String {
@@ -123,32 +119,24 @@ pub(super) fn value_text(global: &Global, bytes: &[u8]) -> String {
 }
 
 fn callbacks_table(object: &Object) -> Table {
-    let columns =
-        [Column::text("callback"), Column::text("function"), Column::number("instructions")];
-    let mut table = Table::new("callbacks", "Callbacks", columns);
     let functions = object.functions();
-    for ops in object.struct_ops() {
-        for field in &ops.fields {
-            if let fairground_bpf::OpsValue::Function(index) = field.value {
-                let Some(function) = functions.get(index) else { continue };
-                table.push([
-                    Cell::text(&field.name),
-                    Cell::text(&function.name),
-                    Cell::count(function.slots as u64),
-                ]);
-            }
-        }
-    }
-    table
+    let fields = object.struct_ops().iter().flat_map(|ops| &ops.fields);
+    let callbacks = fields.filter_map(|field| match field.value {
+        OpsValue::Function(index) => Some((&field.name, functions.get(index)?)),
+        _ => None,
+    });
+    Table::of("callbacks", "Callbacks", callbacks)
+        .text("callback", |(name, _)| name.as_str())
+        .text("function", |(_, function)| function.name.as_str())
+        .count("instructions", |(_, function)| function.slots as u64)
+        .table()
 }
 
 fn sections_table(object: &Object) -> Table {
-    let columns = [Column::text("section"), Column::number_in("size", "bytes")];
-    let mut table = Table::new("sections", "Sections of the object", columns);
-    for section in object.sections() {
-        table.push([Cell::text(&section.name), Cell::count(section.size)]);
-    }
-    table
+    Table::of("sections", "Sections of the object", object.sections())
+        .text("section", |section| section.name.clone())
+        .column(Column::number_in("size", "bytes"), |section| Cell::count(section.size))
+        .table()
 }
 
 /// Compiles a source to an object file, and checks that it loads as an object.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairground_report::{Cell, Column, Document, Table};
+use fairground_report::{Cell, Column, Table};
 use fairground_session::Failure;
 
 use crate::args::{Cli, SchemaArgs};
@@ -13,36 +13,21 @@ pub(super) fn schema(cli: &Cli, args: &SchemaArgs) -> Result<ExitCode, Failure> 
     let named = |name: &String| FORMATS.iter().find(|format| format.name == *name);
     match args.format_name.as_ref().and_then(named).and_then(|format| format.json_schema) {
         Some(make) => present::write_stdout(&format!("{:#}", make()))?,
-        None => present::print(&list(), cli)?,
+        None => present::print_tables([list()], cli)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list() -> Document {
-    let columns = [
-        Column::text("format"),
-        Column::number("version"),
-        Column::text("stated_in"),
-        Column::text("what_it_is"),
-        Column::text("described_in"),
-        Column::text("json_schema"),
-    ];
-    let mut table = Table::new("formats", "Formats", columns);
-    for format in FORMATS {
-        let command = match format.json_schema {
+fn list() -> Table {
+    Table::of("formats", "Formats", FORMATS)
+        .text("format", |format| format.name)
+        .column(Column::number("version"), |format| Cell::Int(format.version))
+        .text("stated_in", |format| format.mark)
+        .text("what_it_is", |format| format.what)
+        .text("described_in", |format| format.page)
+        .text("json_schema", |format| match format.json_schema {
             Some(_) => format!("fairground schema {}", format.name),
             None => String::new(),
-        };
-        table.push([
-            Cell::text(format.name),
-            Cell::Int(format.version),
-            Cell::text(format.mark),
-            Cell::text(format.what),
-            Cell::text(format.page),
-            Cell::text(command),
-        ]);
-    }
-    let mut document = Document::default();
-    document.tables.push(table);
-    document
+        })
+        .table()
 }

@@ -8,14 +8,15 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use fairground_analysis::Options;
-use fairground_session::{Failure, RunSpec, Target, parse_time};
-use fairground_top::{App, Source, Speed, show};
+use fairground_session::{Failure, RunSpec, Target, never_ran, parse_time};
+use fairground_top::{App, Source, Speed, View, show};
 
 use self::host::Host;
 use self::simulated::{Shown, Simulated};
 use super::plan::RunPlan;
 use crate::args::{Cli, TopArgs};
 use crate::input::find_workload;
+use crate::interrupt;
 use crate::pictures::command_line;
 
 /// The longest interval, ns. Each look at it sorts what happened since it began: with no limit, looking would take all
@@ -128,6 +129,11 @@ fn on_a_terminal() -> Result<(), Failure> {
         .help("`fairground run` prints the same figures at the end of a run, and `record` keeps the events"))
 }
 
+/// Notes the tasks that have never run, in the words of a result.
+fn state_never_ran(view: &mut View) {
+    view.notes.extend(never_ran(view.never_ran.clone()).map(|verdict| verdict.text));
+}
+
 fn view(mut app: App, source: &mut dyn Source) -> Result<(), Failure> {
-    show(&mut app, source).map_err(Failure::new)
+    show(&mut app, source, &interrupt::flag_with_hangup()).map_err(Failure::new)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use fairground_report::{Cell, Column, Document, Table};
+use fairground_report::Table;
 use fairground_session::{Failure, find_workload_noted};
 use fairground_workload::{describe, library, to_rt_app, to_toml};
 
@@ -79,22 +79,17 @@ fn form(entry: &library::Entry) -> String {
 }
 
 fn list(cli: &Cli) -> Result<(), Failure> {
-    let columns =
-        [Column::text("workload"), Column::text("what_it_is"), Column::text("parameters")];
-    let mut table = Table::new("workloads", "Workloads", columns);
-    for entry in library::entries() {
-        let keys = entry.parameters.iter().chain(library::COMMON_PARAMETERS);
-        let keys: Vec<_> = keys.map(|p| format!("{}={} ({})", p.name, p.default, p.help)).collect();
-        table.push([
-            Cell::text(form(entry)),
-            Cell::text(entry.summary),
-            Cell::text(keys.join("; ")),
-        ]);
-    }
+    let mut table = Table::of("workloads", "Workloads", library::entries())
+        .text("workload", |entry| form(entry))
+        .text("what_it_is", |entry| entry.summary)
+        .text("parameters", |entry| {
+            let keys = entry.parameters.iter().chain(library::COMMON_PARAMETERS);
+            let keys = keys.map(|p| format!("{}={} ({})", p.name, p.default, p.help));
+            keys.collect::<Vec<_>>().join("; ")
+        })
+        .table();
     table.note("Several are joined by `+`, as in `hogs:2,nice=5 + sleepers:3`.");
-    let mut document = Document::default();
-    document.tables.push(table);
-    present::print(&document, cli)
+    present::print_tables([table], cli)
 }
 
 /// A check always reads a file, whatever its name looks like.

@@ -64,7 +64,6 @@ pub(crate) const ABILITIES: &[Ability] = &[
 ];
 
 impl Ability {
-    /// The ability of this name.
     pub(crate) fn find(name: &str) -> Option<&'static Ability> {
         ABILITIES.iter().find(|ability| ability.name == name)
     }

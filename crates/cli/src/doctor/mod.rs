@@ -16,7 +16,6 @@ pub(crate) use world::World;
 
 use std::collections::BTreeMap;
 
-/// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// It was tried, and works.
@@ -28,7 +27,6 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// As it is printed.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Verdict::Ready => "ready",
@@ -38,10 +36,8 @@ impl Verdict {
     }
 }
 
-/// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// How it stands.
     pub(crate) verdict: Verdict,
     /// What is there, or why it does not work.
     pub(crate) found: String,
@@ -63,7 +59,6 @@ impl Finding {
     }
 }
 
-/// Looks at one thing.
 #[derive(Debug)]
 pub(crate) struct Check {
     /// What is looked at: `clang`, `tracefs`.
@@ -71,10 +66,8 @@ pub(crate) struct Check {
     look: fn(&World) -> Finding,
 }
 
-/// An ability and what its checks found.
 #[derive(Debug)]
 pub(crate) struct Examined {
-    /// The ability.
     pub(crate) ability: &'static Ability,
     /// Each check that it needs, by name, in its order.
     pub(crate) findings: Vec<(&'static str, Finding)>,

@@ -15,59 +15,13 @@ pub(super) enum Package {
     ArchiveKeys,
 }
 
-/// A package manager: its program, how it installs, and what it calls the packages.
-struct Manager {
-    program: &'static str,
-    install: &'static str,
-    names: [(Package, &'static str); 3],
-}
-
-const MANAGERS: [Manager; 5] = [
-    Manager {
-        program: "apt-get",
-        install: "apt-get install",
-        names: [
-            (Package::Clang, "clang-19"),
-            (Package::LibbpfHeaders, "libbpf-dev"),
-            (Package::Qemu, "qemu-system-x86"),
-        ],
-    },
-    Manager {
-        program: "dnf",
-        install: "dnf install",
-        names: [
-            (Package::Clang, "clang"),
-            (Package::LibbpfHeaders, "libbpf-devel"),
-            (Package::Qemu, "qemu-system-x86"),
-        ],
-    },
-    Manager {
-        program: "zypper",
-        install: "zypper install",
-        names: [
-            (Package::Clang, "clang"),
-            (Package::LibbpfHeaders, "libbpf-devel"),
-            (Package::Qemu, "qemu-x86"),
-        ],
-    },
-    Manager {
-        program: "pacman",
-        install: "pacman -S",
-        names: [
-            (Package::Clang, "clang"),
-            (Package::LibbpfHeaders, "libbpf"),
-            (Package::Qemu, "qemu-system-x86"),
-        ],
-    },
-    Manager {
-        program: "apk",
-        install: "apk add",
-        names: [
-            (Package::Clang, "clang"),
-            (Package::LibbpfHeaders, "libbpf-dev"),
-            (Package::Qemu, "qemu-system-x86_64"),
-        ],
-    },
+/// Package managers: the program, how it installs, and what it calls the first three packages.
+const MANAGERS: [(&str, &str, [&str; 3]); 5] = [
+    ("apt-get", "apt-get install", ["clang-19", "libbpf-dev", "qemu-system-x86"]),
+    ("dnf", "dnf install", ["clang", "libbpf-devel", "qemu-system-x86"]),
+    ("zypper", "zypper install", ["clang", "libbpf-devel", "qemu-x86"]),
+    ("pacman", "pacman -S", ["clang", "libbpf", "qemu-system-x86"]),
+    ("apk", "apk add", ["clang", "libbpf-dev", "qemu-system-x86_64"]),
 ];
 
 /// The command that installs `package` here; where no package manager is known, what to install, in words.
@@ -75,11 +29,12 @@ pub(super) fn install(world: &World, package: Package) -> String {
     if package == Package::ArchiveKeys {
         return as_root(world, "apt-get install debian-archive-keyring");
     }
-    let manager = MANAGERS.iter().find(|manager| world.program(manager.program).is_some());
-    let name = manager.and_then(|m| m.names.iter().find(|(known, _)| *known == package));
-    match (manager, name) {
-        (Some(manager), Some((_, name))) => as_root(world, &format!("{} {name}", manager.install)),
-        _ => words(package).to_owned(),
+    let manager = MANAGERS.iter().find(|(program, ..)| world.program(program).is_some());
+    let name =
+        manager.and_then(|(_, install, names)| Some((install, names.get(package as usize)?)));
+    match name {
+        Some((install, name)) => as_root(world, &format!("{install} {name}")),
+        None => words(package).to_owned(),
     }
 }
 

@@ -37,7 +37,6 @@ pub(crate) struct World {
     pub(crate) term: Option<String>,
     /// Tells a tracefs from another folder.
     pub(crate) is_tracefs: fn(&Path) -> bool,
-    /// Boots a kernel.
     pub(super) boot: fn(&VmConfig) -> Booted,
     /// What the newest kernel said: it is booted once.
     pub(super) booted: OnceCell<Option<Booted>>,

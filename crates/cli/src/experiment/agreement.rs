@@ -17,7 +17,6 @@ use super::sweep::{Point, Sweep};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Agreement {
-    /// What is compared, in words.
     pub(crate) title: String,
     /// The sweep on the real kernel.
     pub(crate) real: String,
@@ -53,9 +52,7 @@ pub(crate) struct Tolerance {
 pub(crate) struct Power {
     /// The metric's key without its group.
     pub(crate) metric: String,
-    /// The group that is looked at.
     pub(crate) group: String,
-    /// The knob, in words.
     pub(crate) knob: String,
     /// The run with the knob at one end.
     pub(crate) low: String,
@@ -78,20 +75,15 @@ pub(crate) struct Gap {
     /// The metrics' keys without the group; empty: any.
     #[serde(default)]
     metrics: Vec<String>,
-    /// The cause.
     pub(crate) why: String,
 }
 
 /// The rules of an experiment for its cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
-    /// One for each metric.
     pub(crate) tolerances: &'a [Tolerance],
-    /// Proofs that metrics move.
     pub(crate) powers: &'a [Power],
-    /// Known causes.
     pub(crate) gaps: &'a [Gap],
-    /// Both sides' runs.
     pub(crate) sweeps: &'a [Sweep],
 }
 

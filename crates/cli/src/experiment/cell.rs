@@ -3,9 +3,7 @@
 /// One metric of one group at one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AgreementCell {
-    /// The point's name.
     pub(crate) point: String,
-    /// The group of tasks.
     pub(crate) group: String,
     /// What a reader calls the metric.
     pub(crate) label: String,
@@ -16,7 +14,6 @@ pub(crate) struct AgreementCell {
     pub(crate) real_range: Option<(f64, f64)>,
     /// The simulation's figure, the median of its starts.
     pub(crate) simulated: Option<f64>,
-    /// What came of it.
     pub(crate) verdict: CellVerdict,
 }
 
@@ -55,7 +52,6 @@ pub(crate) struct Tally {
 pub(crate) const AGREE_PERCENT_MIN: usize = 80;
 
 impl Tally {
-    /// Counts cells.
     pub(crate) fn of(cells: &[AgreementCell]) -> Tally {
         let mut tally = Tally::default();
         for cell in cells {
@@ -75,7 +71,6 @@ impl Tally {
         self.agree + self.within_spread + self.disagree + self.gap
     }
 
-    /// Whether enough cells agree.
     pub(crate) fn is_enough(&self) -> bool {
         self.measured() > 0 && self.agree * 100 >= self.measured() * AGREE_PERCENT_MIN
     }

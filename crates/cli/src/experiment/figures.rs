@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use fairground_trace::{EventKind, Trace};
+
 use super::given::{Given, Range};
 use super::top::TopLine;
 
 /// The samples of one metric: one for each report or interval, or a single one for the whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// Smallest.
     pub(crate) low: f64,
     /// Mean; for published ranges the middle, for several starts their median.
     pub(crate) mean: f64,
-    /// Largest.
     pub(crate) high: f64,
-    /// How many.
     pub(crate) count: usize,
 }
 
@@ -63,7 +62,7 @@ pub(crate) struct Figures {
     /// The tasks as `top` shows them.
     pub(crate) top: Vec<TopLine>,
     /// Every printed line was counted: one without a count was printed zero times.
-    pub(crate) counts_prints: bool,
+    counts_prints: bool,
 }
 
 /// The metric that every group of tasks has.
@@ -87,17 +86,33 @@ impl Figures {
         }
     }
 
-    /// Enters the values of a metric.
     pub(crate) fn insert(&mut self, metric: &str, values: &[f64]) {
         if let Some(sample) = Sample::of(values) {
             self.samples.insert(metric.to_owned(), sample);
         }
     }
 
-    /// One more of what a metric counts.
-    pub(crate) fn count(&mut self, metric: &str) {
-        let before = self.samples.get(metric).map_or(0.0, |s| s.mean);
-        self.insert(metric, &[before + 1.0]);
+    /// Counts how often the scheduler printed which line, by the text before its first colon: `printed.TEXT`; before
+    /// and after the first change of a setting: `printed_before.TEXT`, `printed_after.TEXT`.
+    pub(crate) fn count_prints(&mut self, trace: &Trace) {
+        let mut when = "before";
+        for event in trace.events() {
+            let label = match event.kind {
+                EventKind::Param { .. } if event.time_ns > trace.start_ns => {
+                    when = "after";
+                    continue;
+                }
+                EventKind::Print { label } => trace.label(label),
+                _ => continue,
+            };
+            let text = label.split(':').next().unwrap_or(label);
+            for metric in [format!("printed.{text}"), format!("printed_{when}.{text}")] {
+                let before = self.samples.get(&metric).map_or(0.0, |sample| sample.mean);
+                self.insert(&metric, &[before + 1.0]);
+            }
+        }
+        // A text that never came was printed zero times; a trace that lost lines does not know.
+        self.counts_prints = trace.loss.prints == 0;
     }
 
     /// The groups of tasks that have figures, by name.
@@ -105,13 +120,17 @@ impl Figures {
         self.samples.keys().filter_map(|key| key.strip_suffix(GROUP_MARK))
     }
 
-    /// By how many % each figure that both have differs from the other's; where that is 0 there is no saying.
-    pub(super) fn changes(&self, base: &Figures) -> Vec<(String, f64)> {
+    /// Enters by how many % each figure that both have differs from another column's: `change.METRIC`; where that is 0
+    /// there is no saying.
+    pub(crate) fn compare(&mut self, base: &Figures) {
         let change = |(metric, sample): (&String, &Sample)| {
             let from = base.samples.get(metric).map(|s| s.mean).filter(|mean| *mean != 0.0)?;
-            Some((metric.clone(), (sample.mean / from - 1.0) * 100.0))
+            Some((format!("change.{metric}"), (sample.mean / from - 1.0) * 100.0))
         };
-        self.samples.iter().filter_map(change).collect()
+        let changes: Vec<_> = self.samples.iter().filter_map(change).collect();
+        for (metric, percent) in changes {
+            self.insert(&metric, &[percent]);
+        }
     }
 
     /// A metric, or `None`: not measured.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use fairground_session::{Failure, RunSpec, check_version};
+use fairground_session::{Failure, RunSpec, check_version, did_you_mean};
 use serde::Deserialize;
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
+use super::entry::{RunEntry, UserTimeEntry};
 use super::given::{Given, Range};
-use super::locks::{self, Locks};
+use super::locks::{Locks, each_model};
 use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::TopTable;
 use super::words;
@@ -18,7 +19,6 @@ const SIMULATED: &str = "sim";
 /// The only version of the format so far.
 pub(crate) const EXPERIMENT_FORMAT: u32 = 1;
 
-/// A whole experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Experiment {
@@ -26,7 +26,6 @@ pub(crate) struct Experiment {
     _format: u32,
     /// Its name, as `reproduce` takes it.
     pub(crate) name: String,
-    /// One line.
     pub(crate) title: String,
     /// Where the published result stands.
     pub(crate) source: String,
@@ -35,7 +34,6 @@ pub(crate) struct Experiment {
     /// What holds for every run that does not say otherwise.
     #[serde(default)]
     defaults: Defaults,
-    /// The runs.
     #[serde(default, rename = "run")]
     runs: Vec<RunEntry>,
     /// The points at which sweeps run.
@@ -65,10 +63,8 @@ pub(crate) struct Experiment {
     /// Figures from elsewhere: published, or of a real kernel.
     #[serde(default, rename = "given")]
     pub(crate) given: Vec<Given>,
-    /// The tables to print.
     #[serde(default, rename = "table")]
     pub(crate) tables: Vec<Table>,
-    /// Tables of tasks.
     #[serde(default, rename = "top")]
     pub(crate) tops: Vec<TopTable>,
     /// What must be so.
@@ -83,46 +79,9 @@ struct Defaults {
     words: toml::Table,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct RunEntry {
-    pub(super) name: String,
-    pub(super) locks: Option<Locks>,
-    pub(super) against: Option<String>,
-    #[serde(default)]
-    reports: bool,
-    #[serde(default)]
-    user_time: UserTimeEntry,
-    #[serde(flatten)]
-    pub(super) words: toml::Table,
-}
-
-impl RunEntry {
-    /// A run of a sweep.
-    pub(super) fn new(
-        name: String,
-        locks: Option<Locks>,
-        against: Option<String>,
-        words: toml::Table,
-    ) -> RunEntry {
-        RunEntry { name, locks, against, reports: false, user_time: UserTimeEntry::Exact, words }
-    }
-}
-
-/// How the kernel of that time counts the user time that a program is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum UserTimeEntry {
-    /// To the nanosecond.
-    #[default]
-    Exact,
-    /// By sampling at ticks.
-    Ticks,
-}
-
 /// One run, with the defaults of its experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Its name in tables and claims.
     pub(crate) name: String,
     /// Whether every report of the run is listed.
     pub(crate) reports: bool,
@@ -150,40 +109,28 @@ impl Run {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
-    /// Its title.
     pub(crate) title: String,
     /// Names of runs and of given figures, in order.
     pub(crate) columns: Vec<String>,
-    /// Metrics.
     pub(crate) rows: Vec<Row>,
 }
 
-/// A row of a table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
-    /// The metric's key.
     pub(crate) metric: String,
     /// What the reader calls it.
     pub(crate) label: String,
-    /// Decimals.
-    #[serde(default = "two")]
+    #[serde(default = "super::entry::two")]
     pub(crate) decimals: u8,
-}
-
-pub(super) fn two() -> u8 {
-    2
 }
 
 /// Something that must be so: a metric of a run lies within bounds, absolute or relative to another column.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
-    /// In words.
     pub(crate) say: String,
-    /// The run.
     pub(crate) run: String,
-    /// The metric's key.
     pub(crate) metric: String,
     /// Bounds of the mean; relative ones when `of` is there.
     pub(crate) within: Range,
@@ -193,18 +140,25 @@ pub(crate) struct Claim {
     pub(crate) known_gap: Option<String>,
 }
 
-/// The known name that is most like a wrong one, or all of them.
-fn near_or_all<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    match fairground_session::did_you_mean(name, known.clone()) {
-        Some(near) => format!("did you mean `{near}`?"),
+/// Refuses the first name that is not among the known ones, with the one that is most like it, or all of them.
+fn refuse_unknown<'n, K: Iterator<Item = &'n str>>(
+    what: &str,
+    used: impl IntoIterator<Item = &'n String>,
+    known: impl Fn() -> K,
+) -> Result<(), Failure> {
+    let is_unknown = |name: &&String| !known().any(|known| known == name.as_str());
+    let Some(name) = used.into_iter().find(is_unknown) else { return Ok(()) };
+    let failure = Failure::new(format_args!("{what} `{name}`"));
+    Err(match did_you_mean(name, known()) {
+        Some(near) => failure.help(format_args!("did you mean `{near}`?")),
         None => {
-            format!("there are {}", known.map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "))
+            let all: Vec<_> = known().map(|known| format!("`{known}`")).collect();
+            failure.help(format_args!("there are {}", all.join(", ")))
         }
-    }
+    })
 }
 
 impl Experiment {
-    /// Reads a file's text.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, Failure> {
         check_version(file, text, EXPERIMENT_FORMAT)?;
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
@@ -218,8 +172,10 @@ impl Experiment {
             .help("a list stands in a run or a sweep, and makes one for each"));
         }
         experiment.check_words(file, text)?;
-        experiment.sweeps = locks::sweeps(experiment.sweeps);
-        experiment.runs = locks::runs(experiment.runs);
+        experiment.sweeps =
+            each_model(experiment.sweeps, |s| (&mut s.name, &mut s.locks, &mut s.against));
+        experiment.runs =
+            each_model(experiment.runs, |r| (&mut r.name, &mut r.locks, &mut r.against));
         let is_real = |on: Option<&str>| {
             let default = experiment.defaults.words.get("on").and_then(toml::Value::as_str);
             on.or(default).is_some_and(|on| on != SIMULATED)
@@ -328,59 +284,19 @@ impl Experiment {
         Ok(())
     }
 
-    /// Every column of a matrix is a sweep or published, and every published figure belongs to a point.
-    fn check_matrices(&self, file: &str) -> Result<(), Failure> {
-        let names = || {
-            let published = self.published.iter().map(|p| p.name.as_str());
-            self.sweeps.iter().map(|s| s.name.as_str()).chain(published)
-        };
-        let columns = self.matrices.iter().flat_map(|m| &m.columns);
-        let unknown = columns.filter(|name| !names().any(|known| known == name.as_str()));
-        let points = self.published.iter().flat_map(|p| p.values.keys());
-        let nowhere = points.filter(|name| !self.points.iter().any(|p| p.name == **name));
-        let bare = |m: &&Matrix| m.metric.is_none();
-        if let Some(matrix) = self.matrices.iter().find(bare)
-            && let Some(point) =
-                self.points.iter().find(|p| p.metric.is_none() && self.has_at(matrix, &p.name))
-        {
-            let (title, point) = (&matrix.title, &point.name);
-            return Err(Failure::new(format_args!(
-                "{file}: neither the matrix `{title}` nor the point `{point}` has a `metric`"
-            )));
-        }
-        if let Some(name) = unknown.into_iter().next() {
-            return Err(Failure::new(format_args!(
-                "{file}: no sweep or published figures `{name}`"
-            ))
-            .help(near_or_all(name, names())));
-        }
-        if let Some(name) = nowhere.into_iter().next() {
-            let points = self.points.iter().map(|p| p.name.as_str());
-            return Err(Failure::new(format_args!("{file}: no point `{name}`"))
-                .help(near_or_all(name, points)));
-        }
-        Ok(())
-    }
-
-    /// Every name that a table or a claim uses must exist.
+    /// Every name that a table, a claim or an agreement uses must exist.
     fn check(&self, file: &str) -> Result<(), Failure> {
-        let known = |name: &str| {
-            self.runs.iter().any(|r| r.name == name) || self.given.iter().any(|g| g.name == name)
-        };
         self.check_matrices(file)?;
         let tops = self.tops.iter().flat_map(|t| t.columns.iter());
         let columns = self.tables.iter().flat_map(|t| t.columns.iter()).chain(tops);
         let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
         let others = self.runs.iter().filter_map(|run| run.against.as_ref());
         let ends = self.powers.iter().flat_map(|p| [&p.low, &p.high]);
-        for name in columns.chain(claims).chain(ends).chain(others) {
-            if !known(name) {
-                let names = self.runs.iter().map(|r| r.name.as_str());
-                let names = names.chain(self.given.iter().map(|g| g.name.as_str()));
-                return Err(Failure::new(format_args!("{file}: no run or given figures `{name}`"))
-                    .help(near_or_all(name, names)));
-            }
-        }
+        let used = columns.chain(claims).chain(ends).chain(others);
+        refuse_unknown(&format!("{file}: no run or given figures"), used, || {
+            let given = self.given.iter().map(|given| given.name.as_str());
+            self.runs.iter().map(|run| run.name.as_str()).chain(given)
+        })?;
         if let Some((sweep, start)) =
             self.sweeps.iter().find_map(|sweep| Some((&sweep.name, sweep.double_start()?)))
         {
@@ -392,30 +308,49 @@ impl Experiment {
         self.runs().map(drop)
     }
 
+    fn sweep_names(&self) -> impl Iterator<Item = &str> {
+        self.sweeps.iter().map(|sweep| sweep.name.as_str())
+    }
+
+    fn refuse_unknown_points<'n>(
+        &'n self,
+        file: &str,
+        used: impl Iterator<Item = &'n String>,
+    ) -> Result<(), Failure> {
+        let points = || self.points.iter().map(|point| point.name.as_str());
+        refuse_unknown(&format!("{file}: no point"), used, points)
+    }
+
+    /// Every column of a matrix is a sweep or published, and every published figure belongs to a point.
+    fn check_matrices(&self, file: &str) -> Result<(), Failure> {
+        if let Some(matrix) = self.matrices.iter().find(|matrix| matrix.metric.is_none())
+            && let Some(point) =
+                self.points.iter().find(|p| p.metric.is_none() && self.has_at(matrix, &p.name))
+        {
+            let (title, point) = (&matrix.title, &point.name);
+            return Err(Failure::new(format_args!(
+                "{file}: neither the matrix `{title}` nor the point `{point}` has a `metric`"
+            )));
+        }
+        let columns = self.matrices.iter().flat_map(|matrix| &matrix.columns);
+        refuse_unknown(&format!("{file}: no sweep or published figures"), columns, || {
+            self.sweep_names().chain(self.published.iter().map(|given| given.name.as_str()))
+        })?;
+        self.refuse_unknown_points(file, self.published.iter().flat_map(|p| p.values.keys()))
+    }
+
     /// Both sides of an agreement are sweeps, and a metric that moves has a tolerance.
     fn check_agreements(&self, file: &str) -> Result<(), Failure> {
-        let sweeps = || self.sweeps.iter().map(|s| s.name.as_str());
         let sides = self
             .agreements
             .iter()
             .flat_map(|a| [&a.real, &a.simulated].into_iter().chain(&a.control));
-        if let Some(name) = sides.into_iter().find(|name| !sweeps().any(|s| s == name.as_str())) {
-            return Err(Failure::new(format_args!("{file}: no sweep `{name}`"))
-                .help(near_or_all(name, sweeps())));
-        }
-        let points = || self.points.iter().map(|p| p.name.as_str());
+        refuse_unknown(&format!("{file}: no sweep"), sides, || self.sweep_names())?;
         let swept = self.sweeps.iter().flat_map(|s| s.points.iter().flatten());
-        let left_out = self.agreements.iter().flat_map(|a| a.without.keys()).chain(swept);
-        if let Some(name) = left_out.into_iter().find(|name| !points().any(|p| p == name.as_str()))
-        {
-            return Err(Failure::new(format_args!("{file}: no point `{name}`"))
-                .help(near_or_all(name, points())));
-        }
-        let metrics = || self.tolerances.iter().map(|t| t.metric.as_str());
-        if let Some(power) = self.powers.iter().find(|p| !metrics().any(|m| m == p.metric)) {
-            return Err(Failure::new(format_args!("{file}: no tolerance for `{}`", power.metric))
-                .help(near_or_all(&power.metric, metrics())));
-        }
-        Ok(())
+        let left_out = self.agreements.iter().flat_map(|a| a.without.keys());
+        self.refuse_unknown_points(file, left_out.chain(swept))?;
+        let metrics = || self.tolerances.iter().map(|tolerance| tolerance.metric.as_str());
+        let moving = self.powers.iter().map(|power| &power.metric);
+        refuse_unknown(&format!("{file}: no tolerance for"), moving, metrics)
     }
 }

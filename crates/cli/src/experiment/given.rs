@@ -11,9 +11,7 @@ use super::top::TopLine;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Given {
-    /// Its name in tables and claims.
     pub(crate) name: String,
-    /// Where the figures stand.
     pub(crate) source: String,
     /// Metric → value or range.
     #[serde(default)]
@@ -26,9 +24,7 @@ pub(crate) struct Given {
 /// A value or a range, as published: `1.05` or `"0.12..0.44"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Range {
-    /// Smallest.
     pub(crate) low: f64,
-    /// Largest.
     pub(crate) high: f64,
 }
 

@@ -2,10 +2,12 @@
 
 mod agreement;
 mod cell;
+mod entry;
 mod figures;
 mod file;
 mod given;
 mod locks;
+mod rows;
 mod sweep;
 pub(crate) mod top;
 mod verdict;
@@ -13,8 +15,10 @@ mod words;
 
 pub(crate) use agreement::Rules;
 pub(crate) use cell::{AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Tally};
+pub(crate) use entry::UserTimeEntry;
 pub(crate) use figures::{Figures, Sample};
-pub(crate) use file::{EXPERIMENT_FORMAT, Experiment, Run, Table, UserTimeEntry};
-pub(crate) use sweep::{Matrix, Point, at_point};
-pub(crate) use top::TopTable;
+pub(crate) use file::{Claim, EXPERIMENT_FORMAT, Experiment, Run};
+pub(crate) use rows::FigureRow;
+pub(crate) use sweep::Matrix;
+pub(crate) use top::{TopLine, TopTable};
 pub(crate) use verdict::{Verdict, judge};

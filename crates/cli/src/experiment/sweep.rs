@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::file::RunEntry;
+use super::entry::{RunEntry, UserTimeEntry};
 use super::given::{Given, Range};
 use super::locks::Locks;
 
@@ -52,11 +52,8 @@ pub(crate) struct Sweep {
 pub(crate) struct Published {
     /// Its name as the column of a matrix.
     pub(crate) name: String,
-    /// Where the figures stand.
     pub(super) source: String,
-    /// The metric's key.
     metric: String,
-    /// Point → value or range.
     pub(crate) values: BTreeMap<String, Range>,
 }
 
@@ -64,14 +61,12 @@ pub(crate) struct Published {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Matrix {
-    /// Its title.
     pub(crate) title: String,
     /// The metric's key; absent: that of each point.
     pub(crate) metric: Option<String>,
     /// Names of sweeps and of published figures.
     pub(crate) columns: Vec<String>,
-    /// Decimals.
-    #[serde(default = "super::file::two")]
+    #[serde(default = "super::entry::two")]
     pub(crate) decimals: u8,
 }
 
@@ -81,7 +76,6 @@ pub(crate) fn at_point(name: &str, point: &str) -> String {
 }
 
 impl Sweep {
-    /// Whether it runs at a point.
     pub(crate) fn runs_at(&self, point: &str) -> bool {
         self.points.as_ref().is_none_or(|points| points.iter().any(|name| name == point))
     }
@@ -93,7 +87,6 @@ impl Sweep {
         std::iter::once(plain.clone()).chain(others).collect()
     }
 
-    /// Its own target.
     pub(super) fn on(&self) -> Option<&str> {
         self.words.get("on").and_then(toml::Value::as_str)
     }
@@ -121,7 +114,8 @@ impl Sweep {
                 words.insert(key.to_owned(), toml::Value::String(start.clone()));
             }
             let against = self.against.as_ref().map(|other| at_point(other, &point.name));
-            RunEntry::new(name, self.locks.clone(), against, words)
+            let (locks, user_time) = (self.locks.clone(), UserTimeEntry::Exact);
+            RunEntry { name, locks, against, reports: false, user_time, words }
         };
         let mut runs = Vec::new();
         for point in points.iter().filter(|point| self.runs_at(&point.name)) {

@@ -1,11 +1,9 @@
 //! What `top` shows: a line for each task.
 
 use fairground_analysis::{Analysis, Options};
-use fairground_trace::{EventKind, Trace};
+use fairground_trace::Trace;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
-
-use super::figures::Figures;
 
 /// `top` brings its figures up to date every so often, ns; %CPU is over the last such time.
 const REFRESH_NS: u64 = 3_000_000_000;
@@ -14,7 +12,6 @@ const REFRESH_NS: u64 = 3_000_000_000;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TopTable {
-    /// Its title.
     pub(crate) title: String,
     /// Names of runs and of given figures, in order.
     pub(crate) columns: Vec<String>,
@@ -23,7 +20,6 @@ pub(crate) struct TopTable {
 /// A task: `[2572, 100, "1:03.61"]` in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TopLine {
-    /// PID.
     pub(crate) pid: u32,
     /// %CPU: of one CPU, over the last refresh, to the nearest whole number.
     pub(crate) percent: u64,
@@ -59,7 +55,7 @@ impl<'de> Deserialize<'de> for TopLine {
 }
 
 /// The tasks of a run as `top` would show them at its end, the largest %CPU first.
-pub(crate) fn of_run(figures: &mut Figures, trace: &Trace, whole: &Analysis) {
+pub(crate) fn of_run(trace: &Trace, whole: &Analysis) -> Vec<TopLine> {
     let window = (whole.end_ns.saturating_sub(REFRESH_NS).max(whole.start_ns), whole.end_ns);
     let length_ns = (window.1 - window.0).max(1);
     let last = Analysis::of(trace, &Options { window: Some(window), ..Options::simulated() });
@@ -73,28 +69,7 @@ pub(crate) fn of_run(figures: &mut Figures, trace: &Trace, whole: &Analysis) {
         });
     }
     lines.sort_by_key(|line| (std::cmp::Reverse((line.percent, line.time_cs)), line.pid));
-    figures.top = lines;
-}
-
-/// How often the scheduler printed which line, by the text before its first colon: `printed.TEXT`; before and after the
-/// first change of a setting: `printed_before.TEXT`, `printed_after.TEXT`.
-pub(crate) fn printed(figures: &mut Figures, trace: &Trace) {
-    let mut after = false;
-    for event in trace.events() {
-        let label = match event.kind {
-            EventKind::Param { .. } if event.time_ns > trace.start_ns => {
-                after = true;
-                continue;
-            }
-            EventKind::Print { label } => trace.label(label),
-            _ => continue,
-        };
-        let text = label.split(':').next().unwrap_or(label);
-        figures.count(&format!("printed.{text}"));
-        figures.count(&format!("printed_{}.{text}", if after { "after" } else { "before" }));
-    }
-    // A text that never came was printed zero times; a trace that lost lines does not know.
-    figures.counts_prints = trace.loss.prints == 0;
+    lines
 }
 
 #[cfg(test)]

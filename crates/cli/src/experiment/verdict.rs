@@ -4,48 +4,51 @@ use super::figures::Figures;
 use super::file::Claim;
 
 /// The four answers. "Not measured" is never a silent yes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It holds.
-    Agrees {
-        /// What was compared with the bounds.
-        value: f64,
-    },
-    /// It does not hold.
-    Disagrees {
-        /// What was compared with the bounds.
-        value: f64,
-    },
+    Agrees,
+    Disagrees,
     /// It does not hold, and the experiment says why.
-    KnownGap {
-        /// What was compared with the bounds.
-        value: f64,
-        /// The reason.
-        why: String,
-    },
+    KnownGap,
     /// One of the figures is missing.
     NotMeasured,
 }
 
-/// Judges a claim: `measured` are the figures of its run, `reference` those of its `of` column.
-pub(crate) fn judge(claim: &Claim, measured: &Figures, reference: Option<&Figures>) -> Verdict {
-    let Some(sample) = measured.get(&claim.metric) else {
-        return Verdict::NotMeasured;
-    };
-    let value = match (&claim.of, reference) {
-        (None, _) => sample.mean,
-        (Some(_), Some(figures)) => match figures.get(&claim.metric) {
-            Some(base) if base.mean != 0.0 => sample.mean / base.mean,
-            _ => return Verdict::NotMeasured,
-        },
-        (Some(_), None) => return Verdict::NotMeasured,
-    };
-    let holds = (claim.within.low..=claim.within.high).contains(&value);
-    match (&claim.known_gap, holds) {
-        (_, true) => Verdict::Agrees { value },
-        (Some(why), false) => Verdict::KnownGap { value, why: why.clone() },
-        (None, false) => Verdict::Disagrees { value },
+impl Verdict {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Disagrees => "disagrees",
+            Verdict::KnownGap => "known gap",
+            Verdict::NotMeasured => "not measured",
+        }
     }
+}
+
+/// Judges a claim: `measured` are the figures of its run, `reference` those of its `of` column. Also gives what was
+/// compared with the bounds.
+pub(crate) fn judge(
+    claim: &Claim,
+    measured: &Figures,
+    reference: Option<&Figures>,
+) -> (Verdict, Option<f64>) {
+    let own = measured.get(&claim.metric).map(|sample| sample.mean);
+    let value = match &claim.of {
+        None => own,
+        Some(_) => {
+            let base = reference.and_then(|figures| figures.get(&claim.metric));
+            let base = base.map(|sample| sample.mean).filter(|mean| *mean != 0.0);
+            own.zip(base).map(|(own, base)| own / base)
+        }
+    };
+    let holds = value.map(|value| (claim.within.low..=claim.within.high).contains(&value));
+    let verdict = match (holds, &claim.known_gap) {
+        (None, _) => Verdict::NotMeasured,
+        (Some(true), _) => Verdict::Agrees,
+        (Some(false), Some(_)) => Verdict::KnownGap,
+        (Some(false), None) => Verdict::Disagrees,
+    };
+    (verdict, value)
 }
 
 #[cfg(test)]
@@ -66,20 +69,23 @@ mod tests {
 
     #[test]
     fn a_missing_figure_is_not_measured() {
-        assert_eq!(judge(&claim(0.0, 1.0), &Figures::default(), None), Verdict::NotMeasured);
+        assert_eq!(
+            judge(&claim(0.0, 1.0), &Figures::default(), None),
+            (Verdict::NotMeasured, None)
+        );
     }
 
     #[test]
     fn bounds_are_inclusive_and_relative_ones_are_a_ratio() {
         let mut figures = Figures::default();
         figures.insert("m", &[1.0, 3.0]);
-        assert_eq!(judge(&claim(2.0, 2.5), &figures, None), Verdict::Agrees { value: 2.0 });
-        assert_eq!(judge(&claim(2.1, 2.5), &figures, None), Verdict::Disagrees { value: 2.0 });
+        assert_eq!(judge(&claim(2.0, 2.5), &figures, None), (Verdict::Agrees, Some(2.0)));
+        assert_eq!(judge(&claim(2.1, 2.5), &figures, None), (Verdict::Disagrees, Some(2.0)));
         let mut base = Figures::default();
         base.insert("m", &[4.0]);
         let relative = Claim { of: Some("base".into()), ..claim(0.4, 0.6) };
-        assert_eq!(judge(&relative, &figures, Some(&base)), Verdict::Agrees { value: 0.5 });
-        assert_eq!(judge(&relative, &figures, None), Verdict::NotMeasured);
+        assert_eq!(judge(&relative, &figures, Some(&base)), (Verdict::Agrees, Some(0.5)));
+        assert_eq!(judge(&relative, &figures, None), (Verdict::NotMeasured, None));
     }
 
     #[test]
@@ -87,9 +93,6 @@ mod tests {
         let mut figures = Figures::default();
         figures.insert("m", &[9.0]);
         let explained = Claim { known_gap: Some("because".into()), ..claim(0.0, 1.0) };
-        assert_eq!(
-            judge(&explained, &figures, None),
-            Verdict::KnownGap { value: 9.0, why: "because".into() }
-        );
+        assert_eq!(judge(&explained, &figures, None), (Verdict::KnownGap, Some(9.0)));
     }
 }

@@ -1,10 +1,10 @@
 //! Charts of bars: CPU time by task, fairness errors, the costs of the scheduler's program.
 
 use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
-use fairground_report::Cell;
 use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Shape};
+use fairground_report::{Cell, Column, Table};
 
-use super::{Pictured, grouped, number_row, numbers};
+use super::{Pictured, grouped};
 
 /// With more tasks than this a bar stands for a group of equal tasks.
 const TASKS_MAX: usize = 24;
@@ -38,40 +38,41 @@ fn rows<'a>(runs: &[Pictured<'a>]) -> Vec<Row<'a>> {
     rows
 }
 
+type Figure = fn(&Figures) -> Option<f64>;
+
 /// A chart with a bar for each row and run.
 fn chart_of(
     runs: &[Pictured<'_>],
+    (id, title, definition): (&str, &str, &str),
     axis: Axis,
-    value: fn(&Figures) -> Option<f64>,
-    reference: Option<fn(&Figures) -> Option<f64>>,
-) -> (Shape, fairground_report::Table) {
+    value: Figure,
+    reference: Option<Figure>,
+) -> Chart {
     let rows = rows(runs);
-    let mut series: Vec<BarSeries> = runs
-        .iter()
-        .enumerate()
-        .map(|(column, run)| BarSeries {
-            name: run.label.to_owned(),
-            values: rows.iter().map(|row| row.figures[column].and_then(value)).collect(),
-            is_reference: false,
-        })
-        .collect();
-    if let Some(reference) = reference {
-        let first = |row: &Row<'_>| row.figures.iter().flatten().next().and_then(|f| reference(f));
-        series.push(BarSeries {
-            name: "fair share".to_owned(),
-            values: rows.iter().map(first).collect(),
-            is_reference: true,
+    let mut series = Vec::new();
+    let mut table = Table::of("chart-rows", "", &rows).text("task", |row| row.name);
+    for (column, run) in runs.iter().enumerate() {
+        let of = |row: &Row<'_>| row.figures[column].and_then(value);
+        series.push(BarSeries::new(run.label, rows.iter().map(of).collect()));
+        table = table.column(Column::mixed(run.label), |row| {
+            Cell::known(of(row), |percent| Cell::percent(percent, 2))
         });
     }
-    let mut table = numbers("chart-rows", "task", runs);
-    for row in &rows {
-        let cell = |figures: &Option<&Figures>| {
-            Cell::known(figures.and_then(value), |percent| Cell::percent(percent, 2))
-        };
-        table.push(number_row(row.name, row.figures.iter().map(cell)));
+    if let Some(reference) = reference {
+        let first = |row: &Row<'_>| row.figures.iter().flatten().next().and_then(|f| reference(f));
+        let fair = BarSeries::new("fair share", rows.iter().map(first).collect());
+        series.push(BarSeries { is_reference: true, ..fair });
     }
     let categories = rows.iter().map(|row| row.name.to_owned()).collect();
-    (Shape::Bars(Bars { axis, categories, series, arrangement: Arrangement::Beside }), table)
+    let bars = Bars { axis, categories, series, arrangement: Arrangement::Beside };
+    Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        definition: definition.to_owned(),
+        samples: tasks_and_time(runs),
+        drawings: vec![Drawing::alone(Shape::Bars(bars))],
+        table: Some(table.table()),
+    }
 }
 
 fn tasks_and_time(runs: &[Pictured<'_>]) -> String {
@@ -85,43 +86,32 @@ fn tasks_and_time(runs: &[Pictured<'_>]) -> String {
     format!("{}.", tasks.join("; "))
 }
 
-fn single(shape: Shape) -> Vec<Drawing> {
-    vec![Drawing { of: String::new(), shape }]
-}
-
 /// Who got how much of a CPU, against what a fair machine would have given.
 pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
-    let axis = Axis::linear("share of one CPU", "%");
-    let (shape, table) =
-        chart_of(runs, axis, Figures::cpu_share_percent, Some(Figures::fluid_share_percent));
-    Some(Chart {
-        id: "shares".to_owned(),
-        title: "Who got the CPU".to_owned(),
-        definition: "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark \
-                     across is the fair share: what an ideal machine gives that divides its time \
-                     by weight at every instant among those who want it \
-                     (docs/reference/metrics/fluid_share.md), in the first run that has the task."
-            .to_owned(),
-        samples: tasks_and_time(runs),
-        drawings: single(shape),
-        table: Some(table),
-    })
+    let definition = "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark \
+                      across is the fair share: what an ideal machine gives that divides its time \
+                      by weight at every instant among those who want it \
+                      (docs/reference/metrics/fluid_share.md), in the first run that has the task.";
+    Some(chart_of(
+        runs,
+        ("shares", "Who got the CPU", definition),
+        Axis::linear("share of one CPU", "%"),
+        Figures::cpu_share_percent,
+        Some(Figures::fluid_share_percent),
+    ))
 }
 
 /// How far each was from its fair share.
 pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
-    let axis = Axis::linear("fairness error", "%");
-    let (shape, table) = chart_of(runs, axis, Figures::fairness_error_percent, None);
-    Some(Chart {
-        id: "errors".to_owned(),
-        title: "How far from fair".to_owned(),
-        definition: "CPU time less the fair share of the same run, in % of that share \
-                     (docs/reference/metrics/fairness_error.md). Below zero: got too little."
-            .to_owned(),
-        samples: tasks_and_time(runs),
-        drawings: single(shape),
-        table: Some(table),
-    })
+    let definition = "CPU time less the fair share of the same run, in % of that share \
+                      (docs/reference/metrics/fairness_error.md). Below zero: got too little.";
+    Some(chart_of(
+        runs,
+        ("errors", "How far from fair", definition),
+        Axis::linear("fairness error", "%"),
+        Figures::fairness_error_percent,
+        None,
+    ))
 }
 
 /// What the scheduler's program executed; `None` where no run counted.
@@ -138,19 +128,14 @@ pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
         return None;
     }
     let mean = |cost: &Option<&PolicyCost>, part: Part| cost.and_then(|cost| part(cost).mean());
-    let series = runs
-        .iter()
-        .zip(&costs)
-        .map(|(run, cost)| BarSeries {
-            name: run.label.to_owned(),
-            values: PARTS.iter().map(|(_, part)| mean(cost, *part)).collect(),
-            is_reference: false,
-        })
-        .collect();
-    let mut table = numbers("chart-rows", "on", runs);
-    for (name, part) in PARTS {
-        let cell = |cost| Cell::known(mean(cost, part), |n| Cell::quantity(n, 1, "insns"));
-        table.push(number_row(name, costs.iter().map(cell)));
+    let mut series = Vec::new();
+    let mut table = Table::of("chart-rows", "", PARTS).text("on", |(name, _)| *name);
+    for (run, cost) in runs.iter().zip(&costs) {
+        let values = PARTS.iter().map(|(_, part)| mean(cost, *part)).collect();
+        series.push(BarSeries::new(run.label, values));
+        table = table.column(Column::mixed(run.label), |(_, part)| {
+            Cell::known(mean(cost, *part), |insns| Cell::quantity(insns, 1, "insns"))
+        });
     }
     let counted = runs.iter().zip(&costs).filter_map(|(run, cost)| {
         let [switches, wakeups, ticks] = PARTS.map(|(_, part)| cost.map(|c| part(c).events));
@@ -164,12 +149,12 @@ pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
                      (docs/reference/metrics/policy_instructions.md). What the kernel around it executes is not in it."
             .to_owned(),
         samples: format!("{}.", counted.collect::<Vec<_>>().join("; ")),
-        drawings: single(Shape::Bars(Bars {
+        drawings: vec![Drawing::alone(Shape::Bars(Bars {
             axis: Axis::linear("instructions", ""),
             categories: PARTS.iter().map(|(name, _)| (*name).to_owned()).collect(),
             series,
             arrangement: Arrangement::Beside,
-        })),
-        table: Some(table),
+        }))],
+        table: Some(table.table()),
     })
 }

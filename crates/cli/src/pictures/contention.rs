@@ -117,10 +117,8 @@ fn bars(sites: &[&Site]) -> Bars {
         ("holder sleeps", |holder| holder.sleeping_ns),
         ("not known", |holder| holder.unknown_ns),
     ];
-    let series = parts.into_iter().map(|(name, part)| BarSeries {
-        name: name.to_owned(),
-        values: shown.iter().map(|site| Some(part(&site.holder) as f64)).collect(),
-        is_reference: false,
+    let series = parts.into_iter().map(|(name, part)| {
+        BarSeries::new(name, shown.iter().map(|site| Some(part(&site.holder) as f64)).collect())
     });
     Bars {
         axis: Axis::linear("time waited", "ns"),
@@ -142,31 +140,23 @@ fn named(site: &Site) -> String {
 }
 
 fn sites_table(runs: &[(&str, Vec<&Site>)]) -> Table {
-    let several = runs.len() > 1;
-    let columns = [
-        Column::text("kind"),
-        Column::number("waits"),
-        Column::duration("total", TimeUnit::Ms),
-        Column::duration("p99", TimeUnit::Us),
-        Column::text("most for"),
-        Column::text("site"),
-    ];
-    let run = several.then(|| Column::text("run"));
-    let mut table = Table::new("chart-rows", "", run.into_iter().chain(columns));
-    for (label, sites) in runs {
-        for site in sites.iter().take(BARS_MAX) {
-            let row = [
-                Cell::text(site.kind.name()),
-                Cell::count(site.waits.count()),
-                Cell::duration_ns(site.waits.sum_ns()),
-                Cell::known(site.waits.p99_ns(), Cell::duration_ns),
-                Cell::known(site.blockers.first(), |pair| Cell::text(&pair.blocker)),
-                Cell::text(&site.name),
-            ];
-            let run = several.then(|| Cell::text(*label));
-            table.push(run.into_iter().chain(row));
-        }
+    let shown = runs
+        .iter()
+        .flat_map(|(label, sites)| sites.iter().take(BARS_MAX).map(move |site| (*label, *site)));
+    let mut rows = Table::of("chart-rows", "", shown);
+    if runs.len() > 1 {
+        rows = rows.text("run", |(label, _)| *label);
     }
+    let mut table = rows
+        .text("kind", |(_, site)| site.kind.name())
+        .count("waits", |(_, site)| site.waits.count())
+        .duration("total", TimeUnit::Ms, |(_, site)| Some(site.waits.sum_ns()))
+        .duration("p99", TimeUnit::Us, |(_, site)| site.waits.p99_ns())
+        .column(Column::text("most for"), |(_, site)| {
+            Cell::known(site.blockers.first(), |pair| Cell::text(&pair.blocker))
+        })
+        .text("site", |(_, site)| site.name.as_str())
+        .table();
     table.note("most for: the group that held the lock, or ended the wait, for most of the time");
     table
 }
@@ -180,11 +170,10 @@ fn points(contention: &Contention) -> Option<Chart> {
     let bars = Bars {
         axis: Axis::linear("switches", ""),
         categories: shown.iter().map(|point| point.chain.text().replace("<-", " ← ")).collect(),
-        series: vec![BarSeries {
-            name: "switches".to_owned(),
-            values: shown.iter().map(|point| Some(point.count as f64)).collect(),
-            is_reference: false,
-        }],
+        series: vec![BarSeries::new(
+            "switches",
+            shown.iter().map(|point| Some(point.count as f64)).collect(),
+        )],
         arrangement: Arrangement::Stacked,
     };
     Some(Chart {
@@ -200,7 +189,7 @@ fn points(contention: &Contention) -> Option<Chart> {
             grouped(contention.switches),
             grouped(contention.points.len() as u64)
         ),
-        drawings: vec![Drawing { of: String::new(), shape: Shape::Bars(bars) }],
+        drawings: vec![Drawing::alone(Shape::Bars(bars))],
         table: None,
     })
 }

@@ -1,10 +1,10 @@
 //! Distributions: how long wake-ups took, how long slices were.
 
 use fairground_analysis::Samples;
-use fairground_report::Cell;
 use fairground_report::page::{Axis, Chart, Curve, Curves, Drawing, Shape};
+use fairground_report::{Cell, Column, Table};
 
-use super::{Pictured, grouped, number_row, numbers};
+use super::{Pictured, grouped};
 
 /// Points of a curve: a step of a quarter of a per cent.
 const POINTS: u32 = 400;
@@ -50,12 +50,12 @@ fn distribution(
         series: series.collect(),
         are_steps: true,
     });
-    let mut table = numbers("chart-rows", "quantile", runs);
-    for (name, per_mille) in
-        [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999), ("longest", 1000)]
-    {
-        let cell = |run| Cell::known(samples(run).quantile_ns(per_mille), Cell::duration_ns);
-        table.push(number_row(name, runs.iter().map(cell)));
+    let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999), ("longest", 1000)];
+    let mut table = Table::of("chart-rows", "", quantiles).text("quantile", |(name, _)| *name);
+    for run in runs {
+        table = table.column(Column::mixed(run.label), |(_, per_mille)| {
+            Cell::known(samples(run).quantile_ns(*per_mille), Cell::duration_ns)
+        });
     }
     let counts: Vec<String> = runs
         .iter()
@@ -73,8 +73,8 @@ fn distribution(
         title: title.to_owned(),
         definition: definition.to_owned(),
         samples: format!("{}.", counts.join("; ")),
-        drawings: vec![Drawing { of: String::new(), shape }],
-        table: Some(table),
+        drawings: vec![Drawing::alone(shape)],
+        table: Some(table.table()),
     })
 }
 

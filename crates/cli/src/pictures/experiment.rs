@@ -10,7 +10,7 @@ use fairground_session::Failure;
 
 use super::{command_line, write_page};
 use crate::args::PageArgs;
-use crate::experiment::{Experiment, Figures, Matrix, Sample, at_point};
+use crate::experiment::{Experiment, FigureRow, Figures, Matrix, Sample};
 
 /// What an experiment measured, by the name of a run or of a published column.
 type Measured = BTreeMap<String, Figures>;
@@ -27,12 +27,8 @@ pub(crate) fn write_experiment(
 
 fn page(document: &Document, experiment: &Experiment, figures: &Measured) -> Page {
     let tables = experiment.tables.iter().enumerate().filter_map(|(index, table)| {
-        let rows = table.rows.iter().map(|row| {
-            let sample = |column: &String| figures.get(column).and_then(|f| f.get(&row.metric));
-            (row.label.as_str(), table.columns.iter().map(sample).collect())
-        });
         let id = format!("figures-{index}");
-        rows_chart(id, &table.title, experiment, &table.columns, rows)
+        rows_chart(id, &table.title, experiment, &table.columns, table.rows(figures))
     });
     let matrices = experiment.matrices.iter().enumerate().filter_map(|(index, matrix)| {
         matrix_chart(format!("matrix-{index}"), matrix, experiment, figures)
@@ -73,42 +69,33 @@ fn claims(document: &Document) -> Option<Overview> {
 }
 
 /// A table whose rows are different figures: one drawing each, to pick from.
-fn rows_chart<'a>(
+fn rows_chart(
     id: String,
     title: &str,
     experiment: &Experiment,
     columns: &[String],
-    rows: impl Iterator<Item = (&'a str, Vec<Option<&'a Sample>>)>,
+    rows: Vec<FigureRow<'_>>,
 ) -> Option<Chart> {
     let is_published = |name: &String| experiment.given.iter().any(|given| given.name == *name);
-    let drawings: Vec<Drawing> = rows
-        .filter(|(_, samples)| samples.iter().any(Option::is_some))
-        .map(|(label, samples)| {
-            let series = [("published or recorded", true), ("measured here", false)].map(
-                |(name, published)| {
-                    let value = |(column, sample): (&String, &Option<&Sample>)| {
-                        sample.filter(|_| is_published(column) == published).map(|s| s.mean)
-                    };
-                    BarSeries {
-                        name: name.to_owned(),
-                        values: columns.iter().zip(&samples).map(value).collect(),
-                        is_reference: false,
-                    }
-                },
-            );
-            let used = series.into_iter().filter(|s| s.values.iter().any(Option::is_some));
-            Drawing {
-                of: label.to_owned(),
-                shape: Shape::Bars(Bars {
-                    axis: Axis::linear(label, ""),
-                    categories: columns.to_vec(),
-                    series: used.collect(),
-                    arrangement: Arrangement::Exclusive,
-                }),
-            }
-        })
-        .collect();
-    chart(id, title, drawings)
+    let drawing = |row: FigureRow<'_>| {
+        let series = [("published or recorded", true), ("measured here", false)];
+        let series = series.map(|(name, published)| {
+            let value = |(column, sample): (&String, &Option<&Sample>)| {
+                sample.filter(|_| is_published(column) == published).map(|s| s.mean)
+            };
+            BarSeries::new(name, columns.iter().zip(&row.samples).map(value).collect())
+        });
+        let used = series.into_iter().filter(|s| s.values.iter().any(Option::is_some));
+        let bars = Bars {
+            axis: Axis::linear(row.label, ""),
+            categories: columns.to_vec(),
+            series: used.collect(),
+            arrangement: Arrangement::Exclusive,
+        };
+        Drawing { of: row.label.to_owned(), shape: Shape::Bars(bars) }
+    };
+    let measured = rows.into_iter().filter(|row| row.samples.iter().any(Option::is_some));
+    chart(id, title, measured.map(drawing).collect())
 }
 
 /// A metric with a group of bars for each point; where each point has a metric of its own, a drawing for each.
@@ -118,33 +105,22 @@ fn matrix_chart(
     experiment: &Experiment,
     figures: &Measured,
 ) -> Option<Chart> {
-    let points: Vec<_> =
-        experiment.points.iter().filter(|p| experiment.has_at(matrix, &p.name)).collect();
-    let sample = |column: &String, point: &str, metric: &str| {
-        figures.get(&at_point(column, point)).and_then(|f| f.get(metric))
-    };
+    let rows = experiment.rows_of(matrix, figures);
     let Some(metric) = &matrix.metric else {
-        let rows = points.iter().filter_map(|point| {
-            let metric = point.metric.as_ref()?;
-            let samples = matrix.columns.iter().map(|c| sample(c, &point.name, metric)).collect();
-            Some((point.label.as_ref().unwrap_or(&point.name).as_str(), samples))
-        });
         return rows_chart(id, &matrix.title, experiment, &matrix.columns, rows);
     };
-    let series = matrix.columns.iter().map(|column| BarSeries {
-        name: column.clone(),
-        values: points.iter().map(|p| sample(column, &p.name, metric).map(|s| s.mean)).collect(),
-        is_reference: false,
+    let series = matrix.columns.iter().enumerate().map(|(nth, column)| {
+        BarSeries::new(column, rows.iter().map(|row| row.samples[nth].map(|s| s.mean)).collect())
     });
     let bars = Bars {
         axis: Axis::linear(metric.as_str(), ""),
-        categories: points.iter().map(|point| point.name.clone()).collect(),
+        categories: rows.iter().map(|row| row.label.to_owned()).collect(),
         series: series.collect(),
         arrangement: Arrangement::Beside,
     };
     let is_measured = bars.series.iter().any(|s| s.values.iter().any(Option::is_some));
-    let drawing = Drawing { of: String::new(), shape: Shape::Bars(bars) };
-    chart(id, &matrix.title, if is_measured { vec![drawing] } else { Vec::new() })
+    let drawing = is_measured.then(|| Drawing::alone(Shape::Bars(bars)));
+    chart(id, &matrix.title, drawing.into_iter().collect())
 }
 
 fn chart(id: String, title: &str, drawings: Vec<Drawing>) -> Option<Chart> {

@@ -17,8 +17,8 @@ pub(crate) use plots::prepare;
 use std::path::Path;
 
 use fairground_analysis::Analysis;
+use fairground_report::Document;
 use fairground_report::page::{Chart, Page};
-use fairground_report::{Cell, Document, Table};
 use fairground_session::{Failure, Outcome};
 use fairground_trace::{Counter, Trace};
 
@@ -88,18 +88,6 @@ fn page(document: &Document, runs: &[Pictured<'_>]) -> Page {
     }
 }
 
-/// The numbers of a chart: what stands in its rows, and a column for each run.
-fn numbers(id: &str, rows: &str, runs: &[Pictured<'_>]) -> Table {
-    let columns = std::iter::once(fairground_report::Column::text(rows))
-        .chain(runs.iter().map(|run| fairground_report::Column::mixed(run.label)));
-    Table::new(id, "", columns)
-}
-
-/// A row of such a table.
-fn number_row(name: &str, cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
-    std::iter::once(Cell::text(name)).chain(cells).collect()
-}
-
 /// A count with its thousands set apart.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -115,13 +103,20 @@ fn grouped(count: u64) -> String {
 
 /// What was typed, so that a shell takes it again.
 pub(crate) fn command_line(args: impl Iterator<Item = String>) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     let quoted = args.enumerate().map(|(index, arg)| match index {
         0 => Path::new(&arg).file_name().map_or(arg.clone(), |n| n.to_string_lossy().into_owned()),
-        _ if !arg.is_empty() && arg.chars().all(plain) => arg,
-        _ => format!("'{}'", arg.replace('\'', "'\\''")),
+        _ => shell_word(&arg),
     });
     quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// A word that a shell reads as it is.
+pub(crate) fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The first screen: which run treats the workload how.
 
-use fairground_analysis::Analysis;
 use fairground_analysis::metric::{Metric, Unit, Value, machine};
+use fairground_analysis::{Analysis, MachineMetrics};
 use fairground_report::page::Overview;
 use fairground_report::{Cell, Column, Table};
 
@@ -10,19 +10,14 @@ use crate::present;
 
 /// What the first screen says of each run: a column.
 struct Measure {
-    metric: &'static Metric<Analysis>,
+    /// The metric of the machine; `None`: how far the task furthest from its fair share is from it.
+    metric: Option<&'static Metric<MachineMetrics>>,
     /// Whether less is better; otherwise neither is.
     less_is_better: bool,
 }
 
-/// How far the task furthest from its fair share is from it. The other columns are metrics of the machine.
-static WORST_ERROR: Metric<Analysis> = Metric {
-    name: "worst_fairness_error",
-    figure: "",
-    unit: Unit::Percent,
-    read: |analysis| error(analysis).map(Value::Float),
-};
-
+/// The task furthest from its fair share. The other columns are metrics of the machine.
+const WORST_ERROR: Measure = Measure { metric: None, less_is_better: true };
 /// By key: see `docs/reference/metrics`.
 const OF_THE_MACHINE: [(&str, bool); 6] = [
     ("wakeup_latency.p50", true),
@@ -35,13 +30,31 @@ const OF_THE_MACHINE: [(&str, bool); 6] = [
 const LATENCY: &str = "wakeup_latency.p99";
 const SLICE: &str = "slice.mean";
 
+impl Measure {
+    fn of(key: &str, less_is_better: bool) -> Option<Measure> {
+        Some(Measure { metric: Some(machine(key)?), less_is_better })
+    }
+
+    fn key(&self) -> String {
+        self.metric.map_or("worst_fairness_error".to_owned(), Metric::key)
+    }
+
+    fn read(&self, analysis: &Analysis) -> Option<Value> {
+        match self.metric {
+            Some(metric) => (metric.read)(&analysis.machine),
+            None => worst(analysis).map(|(_, percent)| Value::Float(percent.abs())),
+        }
+    }
+
+    fn cell(&self, analysis: &Analysis) -> Cell {
+        let unit = self.metric.map_or(Unit::Percent, |metric| metric.unit);
+        present::cell(self.read(analysis), unit)
+    }
+}
+
 fn measures() -> Vec<Measure> {
-    let of_the_machine = OF_THE_MACHINE.iter().filter_map(|(key, less_is_better)| {
-        Some(Measure { metric: machine(key)?, less_is_better: *less_is_better })
-    });
-    std::iter::once(Measure { metric: &WORST_ERROR, less_is_better: true })
-        .chain(of_the_machine)
-        .collect()
+    let of_the_machine = OF_THE_MACHINE.iter().filter_map(|(key, less)| Measure::of(key, *less));
+    std::iter::once(WORST_ERROR).chain(of_the_machine).collect()
 }
 
 /// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks
@@ -54,38 +67,34 @@ fn worst(analysis: &Analysis) -> Option<(&str, f64)> {
         .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
 }
 
-fn error(analysis: &Analysis) -> Option<f64> {
-    worst(analysis).map(|(_, percent)| percent.abs())
-}
-
 /// A row for each run.
 pub(super) fn overview(runs: &[Pictured<'_>]) -> Option<Overview> {
     if runs.is_empty() {
         return None;
     }
     let measures = measures();
-    let columns = measures.iter().map(|measure| Column::mixed(measure.metric.key()));
+    let columns = measures.iter().map(|measure| Column::mixed(measure.key()));
     let columns = std::iter::once(Column::text("run")).chain(columns);
     let mut table = Table::new("overview", "At a glance", columns);
     for run in runs {
-        let cell = |m: &Measure| present::cell((m.metric.read)(run.analysis), m.metric.unit);
-        table.push(std::iter::once(Cell::text(run.label)).chain(measures.iter().map(cell)));
+        let cells = measures.iter().map(|measure| measure.cell(run.analysis));
+        table.push(std::iter::once(Cell::text(run.label)).chain(cells));
     }
     let mut best = Vec::new();
     for (column, measure) in measures.iter().enumerate().filter(|(_, m)| m.less_is_better) {
-        best.extend(leasts(runs, measure.metric).into_iter().map(|row| (row, column + 1)));
+        best.extend(leasts(runs, measure).into_iter().map(|row| (row, column + 1)));
     }
     Some(Overview { table, best })
 }
 
 /// The runs with the least value, as far as it is shown; none where all show the same, or only one was measured.
-fn leasts(runs: &[Pictured<'_>], metric: &Metric<Analysis>) -> Vec<usize> {
+fn leasts(runs: &[Pictured<'_>], measure: &Measure) -> Vec<usize> {
     let values: Vec<(usize, f64, String)> = runs
         .iter()
         .enumerate()
         .filter_map(|(row, run)| {
-            let number = (metric.read)(run.analysis)?.as_f64();
-            Some((row, number, value(metric, run.analysis)))
+            let number = measure.read(run.analysis)?.as_f64();
+            Some((row, number, value(measure, run.analysis)))
         })
         .collect();
     let Some((_, _, least)) = values.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
@@ -99,20 +108,20 @@ fn leasts(runs: &[Pictured<'_>], metric: &Metric<Analysis>) -> Vec<usize> {
 /// What came out, in sentences.
 pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
     let sentences = [
-        ends(runs, Some(&WORST_ERROR), furthest).map(|ends| match ends {
+        ends(runs, Some(WORST_ERROR), furthest).map(|ends| match ends {
             Ends::One(error) => format!("Furthest from its fair share: {error}."),
             Ends::Two([(first, least), (last, most)]) => format!(
                 "Fairest is {first}: furthest from its fair share, {least}. Least fair is {last}: {most}."
             ),
         }),
-        ends(runs, machine(LATENCY), value).map(|ends| match ends {
+        ends(runs, Measure::of(LATENCY, true), value).map(|ends| match ends {
             Ends::One(p99) => format!("99 of 100 woken tasks run within {p99}."),
             Ends::Two([(first, least), (last, most)]) => format!(
                 "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and \
                  longest under {last}, {most}."
             ),
         }),
-        ends(runs, machine(SLICE), value).map(|ends| match ends {
+        ends(runs, Measure::of(SLICE, false), value).map(|ends| match ends {
             Ends::One(mean) => format!("A slice lasts {mean} on average."),
             Ends::Two([(first, least), (last, most)]) => format!(
                 "Slices are shortest under {first}, {least} on average, and longest under {last}, {most}."
@@ -130,34 +139,33 @@ enum Ends<'a> {
     Two([(&'a str, String); 2]),
 }
 
-/// The ends of a metric over all runs, in the words of `say`; `None` where it was not measured.
+/// The ends of a measure over all runs, in the words of `say`; `None` where it was not measured.
 fn ends<'a>(
     runs: &[Pictured<'a>],
-    metric: Option<&Metric<Analysis>>,
-    say: impl Fn(&Metric<Analysis>, &Analysis) -> String,
+    measure: Option<Measure>,
+    say: impl Fn(&Measure, &Analysis) -> String,
 ) -> Option<Ends<'a>> {
-    let metric = metric?;
-    let read = |analysis: &Analysis| (metric.read)(analysis).map(Value::as_f64);
+    let measure = &measure?;
+    let read = |analysis: &Analysis| measure.read(analysis).map(Value::as_f64);
     let mut measured: Vec<_> =
         runs.iter().filter_map(|run| Some((read(run.analysis)?, run))).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let ((_, first), (_, last)) = (measured.first()?, measured.last()?);
     Some(match runs {
-        [run] => Ends::One(say(metric, run.analysis)),
-        _ => Ends::Two([first, last].map(|run| (run.label, say(metric, run.analysis)))),
+        [run] => Ends::One(say(measure, run.analysis)),
+        _ => Ends::Two([first, last].map(|run| (run.label, say(measure, run.analysis)))),
     })
 }
 
-/// The value with its unit.
-fn value(metric: &Metric<Analysis>, analysis: &Analysis) -> String {
-    present::cell((metric.read)(analysis), metric.unit).with_unit()
+fn value(measure: &Measure, analysis: &Analysis) -> String {
+    measure.cell(analysis).with_unit()
 }
 
 /// Who is furthest from its fair share, and how far to which side.
-fn furthest(metric: &Metric<Analysis>, analysis: &Analysis) -> String {
+fn furthest(measure: &Measure, analysis: &Analysis) -> String {
     let side = |(task, percent): (&str, f64)| {
         let side = if percent < 0.0 { "too little" } else { "too much" };
-        format!("{task} gets {} {side}", value(metric, analysis))
+        format!("{task} gets {} {side}", value(measure, analysis))
     };
     worst(analysis).map(side).unwrap_or_default()
 }

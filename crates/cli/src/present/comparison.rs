@@ -1,7 +1,7 @@
 //! Several runs side by side: metrics down, runs across.
 
 use fairground_analysis::{Analysis, compare};
-use fairground_report::{Cell, Column, Layout, Table};
+use fairground_report::{Column, Layout, Table};
 
 use super::tasks::shows_machine;
 use super::values::cell;
@@ -24,23 +24,15 @@ const USUAL_GROUP: &[&str] = &[
 /// One row for each metric of the machine and of each group.
 pub(crate) fn comparison_table(runs: &[(&str, &Analysis)], all: bool) -> Table {
     let comparison = compare(runs);
-    let mut columns = vec![Column::text("of"), Column::text("metric")];
-    columns.extend(comparison.columns.iter().map(Column::mixed));
-    let mut table =
-        Table::new("comparison", "Comparison", columns).laid_out(Layout::Compared, "group");
-    for row in &comparison.rows {
-        let key = row.key();
-        let shown = match row.group {
-            None => shows_machine(&key, all),
-            Some(_) => all || USUAL_GROUP.contains(&key.as_str()),
-        };
-        if !shown {
-            continue;
-        }
-        let of = row.group.as_deref().unwrap_or("machine");
-        let mut cells = vec![Cell::text(of), Cell::text(key)];
-        cells.extend(row.values.iter().map(|value| cell(*value, row.unit)));
-        table.push(cells);
+    let shown = comparison.rows.iter().filter(|row| match row.group {
+        None => shows_machine(&row.key(), all),
+        Some(_) => all || USUAL_GROUP.contains(&row.key().as_str()),
+    });
+    let mut rows = Table::of("comparison", "Comparison", shown)
+        .text("of", |row| row.group.as_deref().unwrap_or("machine"))
+        .text("metric", |row| row.key());
+    for (run, label) in comparison.columns.iter().enumerate() {
+        rows = rows.column(Column::mixed(label), |row| cell(row.values[run], row.unit));
     }
-    table
+    rows.table().laid_out(Layout::Compared, "group")
 }

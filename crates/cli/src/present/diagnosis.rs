@@ -3,6 +3,8 @@
 use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, PAIRS_MAX, RECORDING, Rule};
 use fairground_report::{Cell, Column, Document, Table};
 
+use crate::pictures::shell_word;
+
 /// Adds the findings, or that there are none.
 pub(crate) fn describe_diagnosis(document: &mut Document, diagnosis: &Diagnosis, recording: &str) {
     let judged = Rule::ALL.len() - diagnosis.not_judged.len();
@@ -32,21 +34,12 @@ pub(crate) fn describe_diagnosis(document: &mut Document, diagnosis: &Diagnosis,
 }
 
 fn findings_table(findings: &[Finding]) -> Table {
-    let columns = [
-        Column::number("rank"),
-        Column::text("rule"),
-        Column::percent("cpu_time"),
-        Column::text("finding"),
-    ];
-    let mut table = Table::new("findings", "Findings", columns);
-    for (at, finding) in findings.iter().enumerate() {
-        table.push([
-            Cell::count(at as u64 + 1),
-            Cell::text(finding.rule.name()),
-            percent(finding.severity_ppm),
-            Cell::text(&finding.title),
-        ]);
-    }
+    let mut table = Table::of("findings", "Findings", (1..).zip(findings))
+        .count("rank", |(rank, _)| *rank)
+        .text("rule", |(_, finding)| finding.rule.name())
+        .column(Column::percent("cpu_time"), |(_, finding)| percent(finding.severity_ppm))
+        .text("finding", |(_, finding)| finding.title.as_str())
+        .table();
     if !findings.is_empty() {
         table.note(
             "cpu_time: time lost or given to the wrong task, in % of the CPU time of all CPUs; \
@@ -57,12 +50,11 @@ fn findings_table(findings: &[Finding]) -> Table {
 }
 
 fn evidence_table(rank: usize, finding: &Finding, recording: &str) -> Table {
-    let columns = [Column::text("evidence"), Column::mixed("value")];
     let title = format!("{rank}. {}", finding.title);
-    let mut table = Table::new("evidence", title, columns);
-    for line in &finding.evidence {
-        table.push([Cell::text(&line.what), cell(&line.fact)]);
-    }
+    let mut table = Table::of("evidence", title, &finding.evidence)
+        .text("evidence", |line| line.what.as_str())
+        .column(Column::mixed("value"), |line| cell(&line.fact))
+        .table();
     table.note(&finding.meaning);
     let command = finding.command.replacen(RECORDING, &shell_word(recording), 1);
     table.note(format!("More: fairground {command}"));
@@ -81,13 +73,4 @@ fn cell(fact: &Fact) -> Cell {
 
 fn percent(ppm: u64) -> Cell {
     Cell::percent(ppm as f64 / 1e4, 2)
-}
-
-/// A word that a shell reads as it is.
-fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./+:@%=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

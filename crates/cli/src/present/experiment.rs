@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground_report::{Cell, Column, Document, Layout, Table};
 
 use crate::experiment::{
-    Experiment, Figures, Matrix, Point, Sample, TopTable, Verdict, at_point, judge,
+    Claim, Experiment, FigureRow, Figures, Sample, TopLine, TopTable, Verdict, judge,
 };
 
 /// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is
@@ -21,14 +21,15 @@ pub(crate) fn experiment_document(
         document.set("source", name, Cell::text(source));
     }
     for table in &experiment.tables {
-        document.tables.push(figure_table(table, figures));
+        let rows = table.rows(figures);
+        document.tables.push(figures_table("figures", &table.title, &table.columns, rows));
     }
     for top in &experiment.tops {
         document.tables.push(top_table(top, figures));
     }
     for matrix in &experiment.matrices {
-        let points = experiment.points.iter().filter(|p| experiment.has_at(matrix, &p.name));
-        document.tables.push(matrix_table(matrix, points, figures));
+        let rows = experiment.rows_of(matrix, figures);
+        document.tables.push(figures_table("matrix", &matrix.title, &matrix.columns, rows));
     }
     let agrees = super::agreement::add_agreements(&mut document, experiment, figures);
     let (claims, holds) = claims_table(experiment, figures, unmade);
@@ -37,74 +38,35 @@ pub(crate) fn experiment_document(
     (document, holds && agrees)
 }
 
-fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Figures>) -> Table {
-    let mut columns = vec![Column::text("")];
-    columns.extend(table.columns.iter().map(Column::mixed));
-    let mut result =
-        Table::new("figures", table.title.as_str(), columns).laid_out(Layout::Metrics, "figures");
-    for row in &table.rows {
-        let mut cells = vec![Cell::text(&row.label)];
-        for column in &table.columns {
-            let sample = figures.get(column).and_then(|f| f.get(&row.metric));
-            cells.push(sample.map_or(Cell::NotMeasured, |s| sample_cell(s, row.decimals)));
-        }
-        result.push(cells);
+/// Metrics or points down, runs and given figures across.
+fn figures_table(id: &str, title: &str, columns: &[String], rows: Vec<FigureRow<'_>>) -> Table {
+    let mut table = Table::of(id, title, rows).text("", |row| row.label);
+    for (nth, name) in columns.iter().enumerate() {
+        table = table.column(Column::mixed(name), |row| {
+            Cell::known(row.samples[nth], |sample| sample_cell(sample, row.decimals))
+        });
     }
-    result
+    table.table().laid_out(Layout::Metrics, id)
 }
 
 /// The tasks of each column, the busiest first.
 fn top_table(top: &TopTable, figures: &BTreeMap<String, Figures>) -> Table {
-    let mut columns = vec![Column::text("")];
-    for name in &top.columns {
-        columns.push(Column::mixed(format!("{name}: PID")));
-        columns.push(Column::mixed(format!("{name}: %CPU")));
-        columns.push(Column::mixed(format!("{name}: TIME+")));
-    }
-    let mut table = Table::new("top", top.title.as_str(), columns);
     let lines = |name: &String| figures.get(name).map_or(&[][..], |f| &f.top);
-    let rows = top.columns.iter().map(|name| lines(name).len()).max().unwrap_or(0);
-    for row in 0..rows {
-        let mut cells = vec![Cell::text(format!("{}", row + 1))];
-        for name in &top.columns {
-            match lines(name).get(row) {
-                Some(line) => cells.extend([
-                    Cell::text(line.pid.to_string()),
-                    Cell::text(line.percent.to_string()),
-                    Cell::text(line.time()),
-                ]),
-                None => cells.extend([Cell::NotMeasured, Cell::NotMeasured, Cell::NotMeasured]),
-            }
-        }
-        table.push(cells);
-    }
-    table
-}
-
-/// A metric with a row for each point.
-fn matrix_table<'p>(
-    matrix: &Matrix,
-    points: impl Iterator<Item = &'p Point>,
-    figures: &BTreeMap<String, Figures>,
-) -> Table {
-    let mut columns = vec![Column::text("")];
-    columns.extend(matrix.columns.iter().map(Column::mixed));
+    let longest = top.columns.iter().map(|name| lines(name).len()).max().unwrap_or(0);
     let mut table =
-        Table::new("matrix", matrix.title.as_str(), columns).laid_out(Layout::Metrics, "matrix");
-    for point in points {
-        let own = matrix.metric.is_none();
-        let metric = matrix.metric.as_ref().or(point.metric.as_ref());
-        let label = point.label.as_ref().filter(|_| own).unwrap_or(&point.name);
-        let decimals = point.decimals.filter(|_| own).unwrap_or(matrix.decimals);
-        let mut cells = vec![Cell::text(label)];
-        for column in &matrix.columns {
-            let found = figures.get(&at_point(column, &point.name));
-            let sample = found.zip(metric).and_then(|(f, metric)| f.get(metric));
-            cells.push(sample.map_or(Cell::NotMeasured, |s| sample_cell(s, decimals)));
-        }
-        table.push(cells);
+        Table::of("top", top.title.as_str(), 1..=longest).text("", |row| row.to_string());
+    for name in &top.columns {
+        let cell = |row: &usize, text: fn(&TopLine) -> String| {
+            Cell::known(lines(name).get(row - 1), |line| Cell::text(text(line)))
+        };
+        table = table
+            .column(Column::mixed(format!("{name}: PID")), |row| cell(row, |l| l.pid.to_string()))
+            .column(Column::mixed(format!("{name}: %CPU")), |row| {
+                cell(row, |line| line.percent.to_string())
+            })
+            .column(Column::mixed(format!("{name}: TIME+")), |row| cell(row, TopLine::time));
     }
-    table
+    table.table()
 }
 
 /// One value, or the smallest and the largest.
@@ -126,44 +88,37 @@ fn claims_table(
     if experiment.claims.is_empty() {
         return (None, true);
     }
-    let columns = [
-        Column::text("verdict"),
-        Column::text("claim"),
-        Column::text("run"),
-        Column::number("value"),
-        Column::text("bounds"),
-    ];
-    let mut table = Table::new("claims", "What must hold", columns);
-    let mut holds = true;
     let missing = Figures::default();
-    for claim in &experiment.claims {
+    let judged = experiment.claims.iter().map(|claim| {
         let measured = figures.get(&claim.run).unwrap_or(&missing);
         let reference = claim.of.as_ref().and_then(|of| figures.get(of));
-        let verdict = judge(claim, measured, reference);
-        let (word, value) = match &verdict {
-            Verdict::Agrees { value } => ("agrees", Some(*value)),
-            Verdict::Disagrees { value } => ("disagrees", Some(*value)),
-            Verdict::KnownGap { value, .. } => ("known gap", Some(*value)),
-            Verdict::NotMeasured => ("not measured", None),
-        };
-        holds &= match &verdict {
-            Verdict::Agrees { .. } | Verdict::KnownGap { .. } => true,
-            Verdict::Disagrees { .. } => false,
-            Verdict::NotMeasured => {
-                [Some(&claim.run), claim.of.as_ref()].into_iter().flatten().any(|run| unmade(run))
-            }
-        };
-        if let Verdict::KnownGap { why, .. } = &verdict {
-            table.note(format!("known gap: {} {why}", claim.say));
-        }
-        let of = claim.of.as_ref().map_or(String::new(), |of| format!(" × {of}"));
-        table.push([
-            Cell::text(word),
-            Cell::text(&claim.say),
-            Cell::text(&claim.run),
-            Cell::known(value, |v| Cell::float(v, 3)),
-            Cell::text(format!("{}…{}{of}", claim.within.low, claim.within.high)),
-        ]);
+        (claim, judge(claim, measured, reference))
+    });
+    let judged: Vec<(&Claim, (Verdict, Option<f64>))> = judged.collect();
+    let holds = judged.iter().all(|(claim, (verdict, _))| match verdict {
+        Verdict::Agrees | Verdict::KnownGap => true,
+        Verdict::Disagrees => false,
+        Verdict::NotMeasured => claim.of.iter().chain([&claim.run]).any(|run| unmade(run)),
+    });
+    let mut table = Table::of("claims", "What must hold", &judged)
+        .text("verdict", |(_, (verdict, _))| verdict.word())
+        .text("claim", |(claim, _)| claim.say.as_str())
+        .text("run", |(claim, _)| claim.run.as_str())
+        .column(Column::number("value"), |(_, (_, value))| {
+            Cell::known(*value, |value| Cell::float(value, 3))
+        })
+        .text("bounds", |(claim, _)| {
+            let of = claim.of.as_ref().map_or(String::new(), |of| format!(" × {of}"));
+            format!("{}…{}{of}", claim.within.low, claim.within.high)
+        })
+        .table();
+    let gaps = judged.iter().filter(|(_, (verdict, _))| *verdict == Verdict::KnownGap);
+    for (claim, _) in gaps {
+        table.note(format!(
+            "known gap: {} {}",
+            claim.say,
+            claim.known_gap.as_deref().unwrap_or("")
+        ));
     }
     (Some(table), holds)
 }

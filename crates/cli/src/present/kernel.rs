@@ -1,7 +1,7 @@
 //! What a real kernel tells beside the events.
 
 use fairground_realkernel::job::KernelInfo;
-use fairground_report::{Cell, Column, Document, Table, TimeUnit};
+use fairground_report::{Cell, Document, Table, TimeUnit};
 use fairground_session::{Outcome, TargetReport};
 
 /// The kernel of a run: version, CPUs, clock, switches.
@@ -30,31 +30,18 @@ pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &Ke
 /// The kernel's own accounting of each task; `None` for a simulated run.
 pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
     let TargetReport::Real { job, .. } = &outcome.report else { return None };
-    let columns = [
-        Column::text("task"),
-        Column::number("tid"),
-        Column::duration("user", TimeUnit::Ms),
-        Column::duration("system", TimeUnit::Ms),
-        Column::duration("run", TimeUnit::Ms),
-        Column::duration("wait", TimeUnit::Ms),
-        Column::number("voluntary"),
-        Column::number("involuntary"),
-        Column::number("operations"),
-    ];
-    let mut table = Table::new("accounting", "What the kernel says of each task", columns);
-    for task in job.tasks.iter().take(TASKS_SHOWN) {
-        table.push([
-            Cell::text(&task.name),
-            Cell::count(task.tid.into()),
-            Cell::duration_ns(task.utime_us.saturating_mul(1_000)),
-            Cell::duration_ns(task.stime_us.saturating_mul(1_000)),
-            Cell::known(task.run_ns, Cell::duration_ns),
-            Cell::known(task.wait_ns, Cell::duration_ns),
-            Cell::count(task.nvcsw),
-            Cell::count(task.nivcsw),
-            Cell::count(task.ops),
-        ]);
-    }
+    let title = "What the kernel says of each task";
+    let mut table = Table::of("accounting", title, job.tasks.iter().take(TASKS_SHOWN))
+        .text("task", |task| task.name.as_str())
+        .count("tid", |task| task.tid.into())
+        .duration("user", TimeUnit::Ms, |task| Some(task.utime_us.saturating_mul(1_000)))
+        .duration("system", TimeUnit::Ms, |task| Some(task.stime_us.saturating_mul(1_000)))
+        .duration("run", TimeUnit::Ms, |task| task.run_ns)
+        .duration("wait", TimeUnit::Ms, |task| task.wait_ns)
+        .count("voluntary", |task| task.nvcsw)
+        .count("involuntary", |task| task.nivcsw)
+        .count("operations", |task| task.ops)
+        .table();
     table.note(
         "user and system from getrusage; run and wait from /proc/PID/schedstat; operations: those \
          of its program that it finished.",

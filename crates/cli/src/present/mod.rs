@@ -20,15 +20,17 @@ pub(crate) use experiment::experiment_document;
 pub(crate) use kernel::accounting_table;
 pub(crate) use policy::{path_name, policy_table};
 pub(crate) use reports::{reports_table, ring_instructions, ring_table};
-pub(crate) use run::{describe_machine, describe_run, loss_notes, printed_notes};
+pub(crate) use run::{
+    describe_machine, describe_recording, describe_run, loss_notes, printed_notes,
+};
 pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table};
 pub(crate) use values::cell;
 pub(crate) use verdict::add_verdict;
 
 use std::io::{self, IsTerminal, Write};
 
-use fairground_report::{Cell, Document, TextOptions};
-use fairground_session::{Failure, LocksSpec};
+use fairground_report::{Document, Table, TextOptions};
+use fairground_session::Failure;
 
 use crate::args::{Cli, Format};
 use crate::export::Form;
@@ -64,6 +66,11 @@ pub(crate) fn print(document: &Document, cli: &Cli) -> Result<(), Failure> {
     write_stdout(&text)
 }
 
+/// Prints tables that are the whole result.
+pub(crate) fn print_tables<const N: usize>(tables: [Table; N], cli: &Cli) -> Result<(), Failure> {
+    print(&Document { tables: tables.into(), ..Document::default() }, cli)
+}
+
 /// Prints what was measured, and only then says what became of its pictures: measured is measured, whether they can
 /// be drawn or not.
 pub(crate) fn print_drawn(
@@ -85,13 +92,6 @@ fn print_parquet(document: &Document) -> Result<(), Failure> {
 #[cfg(not(feature = "parquet"))]
 fn print_parquet(_: &Document) -> Result<(), Failure> {
     Form::Parquet.check()
-}
-
-/// What spin locks were, where that was asked for.
-pub(crate) fn describe_locks(document: &mut Document, spec: &LocksSpec) {
-    if let Some(locks) = spec.locks {
-        document.set("machine", "locks", Cell::text(locks.word()));
-    }
 }
 
 /// Writes text to stdout; a reader that went away is no error.

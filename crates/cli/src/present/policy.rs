@@ -2,7 +2,7 @@
 
 use fairground_machine::{Path, PathCost};
 use fairground_report::{Cell, Column, Layout, Table};
-use fairground_session::Outcome;
+use fairground_session::{Outcome, Sizes};
 
 /// The name of a path in tables.
 pub(crate) fn path_name(path: Path) -> &'static str {
@@ -17,30 +17,30 @@ pub(crate) fn path_name(path: Path) -> &'static str {
 
 /// One column for each run: instructions and divisions on each path, and the sizes of the object.
 pub(crate) fn policy_table(outcomes: &[Outcome]) -> Table {
-    let mut columns = vec![Column::text("of"), Column::text("figure")];
-    columns.extend(outcomes.iter().map(|outcome| Column::mixed(&outcome.label)));
-    let mut table = Table::new("policy", "Cost and size of the scheduler's program", columns)
-        .laid_out(Layout::Compared, "policy");
-    let mut row = |of: &str, figure: &str, value: &dyn Fn(&Outcome) -> Cell| {
-        let mut cells = vec![Cell::text(of), Cell::text(figure)];
-        cells.extend(outcomes.iter().map(value));
-        table.push(cells);
-    };
-    for path in Path::ALL {
-        let of = path_name(path);
-        let mean = |outcome: &Outcome, sum: fn(&PathCost) -> u64| match outcome.path_cost(path) {
+    type Figure = Box<dyn Fn(&Outcome) -> Cell>;
+    let mean = |path: Path, sum: fn(&PathCost) -> u64| -> Figure {
+        Box::new(move |outcome| match outcome.path_cost(path) {
             Some(cost) if cost.times > 0 => Cell::float(sum(&cost) as f64 / cost.times as f64, 1),
             _ => Cell::NotMeasured,
-        };
-        row(of, "instructions", &|outcome| mean(outcome, |cost| cost.insns));
-        row(of, "divisions", &|outcome| mean(outcome, |cost| cost.divisions));
+        })
+    };
+    let size = |bytes: fn(&Sizes) -> u64| -> Figure {
+        Box::new(move |outcome| Cell::known(outcome.sizes, |sizes| Cell::count(bytes(&sizes))))
+    };
+    let mut figures = Vec::new();
+    for path in Path::ALL {
+        figures.push((path_name(path), "instructions", mean(path, |cost| cost.insns)));
+        figures.push((path_name(path), "divisions", mean(path, |cost| cost.divisions)));
     }
-    row("object", "code, bytes", &|outcome| {
-        Cell::known(outcome.sizes, |sizes| Cell::count(sizes.code_bytes))
-    });
-    row("object", "data, bytes", &|outcome| {
-        Cell::known(outcome.sizes, |sizes| Cell::count(sizes.data_bytes))
-    });
+    figures.push(("object", "code, bytes", size(|sizes| sizes.code_bytes)));
+    figures.push(("object", "data, bytes", size(|sizes| sizes.data_bytes)));
+    let mut rows = Table::of("policy", "Cost and size of the scheduler's program", figures)
+        .text("of", |(of, ..)| *of)
+        .text("figure", |(_, figure, _)| *figure);
+    for outcome in outcomes {
+        rows = rows.column(Column::mixed(&outcome.label), |(.., figure)| figure(outcome));
+    }
+    let mut table = rows.table().laid_out(Layout::Compared, "policy");
     table.note(
         "Means over the run, counted in the scheduler's own program; a call into the kernel is one instruction.",
     );

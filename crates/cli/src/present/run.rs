@@ -1,15 +1,12 @@
 //! What a result says about how it was made.
 
-use fairground_analysis::Irregularities;
+use fairground_analysis::{Analysis, Irregularities};
 use fairground_machine::{CostModel, MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
-use fairground_session::{Outcome, TargetReport};
+use fairground_session::{HZ_DEFAULT, Outcome, TargetReport};
 
 use super::kernel::describe_kernel;
 use super::verdict::add_verdict;
-
-/// Ticks a second where nothing else is asked for.
-const HZ_DEFAULT: u32 = 250;
 
 /// Lines that a scheduler printed, of which the first ones are shown.
 const PRINTED_LINES_SHOWN: usize = 20;
@@ -43,6 +40,19 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
         let value = Cell::quantity(parameter.value as f64, 0, parameter.unit);
         set(document, "costs", parameter.name, value, is_usual);
     }
+}
+
+/// A recording: how much there is of it.
+pub(crate) fn describe_recording(
+    document: &mut Document,
+    analysis: &Analysis,
+    events: u64,
+    cpus: u32,
+) {
+    document.set("recording", "events", Cell::count(events));
+    document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
+    document.set("recording", "cpus", Cell::count(cpus.into()));
+    document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
 }
 
 /// Notes a value, which may be what it usually is.

@@ -20,11 +20,6 @@ pub(crate) fn cell(value: Option<Value>, unit: Unit) -> Cell {
     }
 }
 
-/// A duration in ns that may not be known.
-pub(crate) fn duration(ns: Option<u64>) -> Cell {
-    Cell::known(ns, Cell::duration_ns)
-}
-
 /// A mean duration in ns that may not be known.
 pub(crate) fn mean_duration(ns: Option<f64>) -> Cell {
     Cell::known(ns, |ns| Cell::Duration { ns })

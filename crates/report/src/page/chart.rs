@@ -1,13 +1,14 @@
 //! What a chart shows, without a word on how it is drawn.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::timeline::Timeline;
 use crate::Table;
 use crate::cell::{is_printable, printable};
 
 /// A picture with what a reader must know to trust it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Chart {
     /// A short name that does not change: of the file that a chart is written to, of its place in a page.
     pub id: String,
@@ -16,15 +17,17 @@ pub struct Chart {
     /// What its figures are, in one or two sentences, with the page that defines them.
     pub definition: String,
     /// How many samples it stands on, in words.
+    #[serde(skip)]
     pub samples: String,
     /// What is drawn, for one choice or for several that a reader picks from.
     pub drawings: Vec<Drawing>,
     /// The same figures as numbers.
+    #[serde(skip)]
     pub table: Option<Table>,
 }
 
 /// One drawing of a chart.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawing {
     /// What it is of, where a chart has several: a run.
     pub of: String,
@@ -32,8 +35,16 @@ pub struct Drawing {
     pub shape: Shape,
 }
 
+impl Drawing {
+    /// The only drawing of a chart.
+    pub fn alone(shape: Shape) -> Self {
+        Self { of: String::new(), shape }
+    }
+}
+
 /// The kinds of drawing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Shape {
     /// Bars beside each other, a group of them for each category.
     Bars(Bars),
@@ -44,7 +55,7 @@ pub enum Shape {
 }
 
 /// Groups of bars.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bars {
     /// What the heights are.
     pub axis: Axis,
@@ -57,7 +68,8 @@ pub struct Bars {
 }
 
 /// How the bars of a group are put. Bars lie where the names of their groups are too long to stand below them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Arrangement {
     /// Beside each other.
     Beside,
@@ -67,35 +79,34 @@ pub enum Arrangement {
     Stacked,
 }
 
-impl Arrangement {
-    fn name(self) -> &'static str {
-        match self {
-            Arrangement::Beside => "beside",
-            Arrangement::Exclusive => "exclusive",
-            Arrangement::Stacked => "stacked",
-        }
-    }
-}
-
 /// One bar of each group.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BarSeries {
     /// Its name in the legend.
     pub name: String,
     /// The heights; `None` was not measured and leaves a gap.
     pub values: Vec<Option<f64>>,
     /// What the others are to be held against: drawn as a mark across, not as a bar.
+    #[serde(rename = "reference")]
     pub is_reference: bool,
 }
 
+impl BarSeries {
+    /// Bars with a height for each category.
+    pub fn new(name: impl Into<String>, values: Vec<Option<f64>>) -> Self {
+        Self { name: name.into(), values, is_reference: false }
+    }
+}
+
 /// An axis of numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
     /// What is measured.
     pub name: String,
     /// Its unit; empty for counts and ratios.
     pub unit: String,
     /// Whether each step is ten times the one before.
+    #[serde(rename = "log")]
     pub is_log: bool,
 }
 
@@ -109,27 +120,24 @@ impl Axis {
     pub fn log(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { is_log: true, ..Self::linear(name, unit) }
     }
-
-    fn to_json(&self) -> Value {
-        json!({ "name": self.name, "unit": self.unit, "log": self.is_log })
-    }
 }
 
 /// Curves over a common axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curves {
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
+    /// Whether a value stays until the next point, as a distribution's does.
+    #[serde(rename = "steps")]
+    pub are_steps: bool,
     /// The curves.
     pub series: Vec<Curve>,
-    /// Whether a value stays until the next point, as a distribution's does.
-    pub are_steps: bool,
 }
 
 /// One curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
     /// Its name in the legend.
     pub name: String,
@@ -140,25 +148,20 @@ pub struct Curve {
 impl Chart {
     /// What the page's drawing code reads.
     pub(super) fn to_json(&self) -> Value {
-        let drawings: Vec<Value> = self
-            .drawings
-            .iter()
-            .map(|drawing| json!({ "of": drawing.of, "shape": drawing.shape.to_json() }))
-            .collect();
-        json!({ "id": self.id, "title": self.title, "definition": self.definition, "drawings": drawings })
+        to_json(self)
     }
 }
 
 impl Shape {
     pub(super) fn to_json(&self) -> Value {
-        let mut shape = match self {
-            Shape::Bars(bars) => bars.to_json(),
-            Shape::Curves(curves) => curves.to_json(),
-            Shape::Timeline(timeline) => timeline.to_json(),
-        };
-        make_printable(&mut shape);
-        shape
+        to_json(self)
     }
+}
+
+fn to_json(drawn: &impl Serialize) -> Value {
+    let mut value = serde_json::to_value(drawn).expect("plain data");
+    make_printable(&mut value);
+    value
 }
 
 /// Replaces in all texts what may not be shown: names of tasks are whatever the tasks like.
@@ -168,36 +171,5 @@ fn make_printable(value: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(make_printable),
         Value::Object(values) => values.values_mut().for_each(make_printable),
         _ => {}
-    }
-}
-
-impl Bars {
-    fn to_json(&self) -> Value {
-        let series: Vec<Value> = self
-            .series
-            .iter()
-            .map(|s| json!({ "name": s.name, "values": s.values, "reference": s.is_reference }))
-            .collect();
-        json!({
-            "kind": "bars",
-            "axis": self.axis.to_json(),
-            "categories": self.categories,
-            "series": series,
-            "arrangement": self.arrangement.name()
-        })
-    }
-}
-
-impl Curves {
-    fn to_json(&self) -> Value {
-        let series: Vec<Value> =
-            self.series.iter().map(|s| json!({ "name": s.name, "points": s.points })).collect();
-        json!({
-            "kind": "curves",
-            "x": self.x.to_json(),
-            "y": self.y.to_json(),
-            "steps": self.are_steps,
-            "series": series,
-        })
     }
 }

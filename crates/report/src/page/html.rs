@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Chart, Overview, Page};
 use crate::cell::printable;
-use crate::{Align, Document, Level, Table, Verdict};
+use crate::{Align, Document, Table, Verdict};
 
 const STYLE: &str = include_str!("../../assets/page.css");
 pub(super) const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
@@ -46,10 +46,7 @@ impl Page {
 /// What ended a run, what is partial, which tasks never ran.
 fn verdicts(document: &Document) -> String {
     let item = |verdict: &Verdict| {
-        let class = match verdict.level {
-            Level::Failure => "failure",
-            Level::Warning => "warning",
-        };
+        let class = verdict.level.word();
         let details = verdict.details.join("\n");
         let details = match details.is_empty() {
             true => String::new(),
@@ -74,9 +71,11 @@ fn answers(answers: &[String]) -> String {
     if answers.is_empty() {
         return String::new();
     }
-    let items: String =
-        answers.iter().map(|answer| format!("<li>{}</li>", escape(answer))).collect();
-    format!("<ul class=\"answers\">{items}</ul>")
+    format!("<ul class=\"answers\">{}</ul>", items(answers))
+}
+
+fn items(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("<li>{}</li>", escape(text))).collect()
 }
 
 fn overview(overview: &Overview) -> String {
@@ -183,8 +182,7 @@ fn made(document: &Document) -> String {
             format!("<li><i>{}</i>: {}</li>", escape(&section.name), entries.join(", "))
         })
         .collect();
-    let notes: String =
-        document.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
+    let notes = items(&document.notes);
     format!("<section id=\"made\"><h2>How it was made</h2><ul>{sections}{notes}</ul></section>\n")
 }
 

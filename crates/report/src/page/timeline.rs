@@ -7,7 +7,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// Stretches that one timeline keeps. Beyond that the shortest are put together.
 pub const STRETCHES_MAX: usize = 400_000;
@@ -69,18 +70,6 @@ impl Timeline {
         self.lanes.iter().map(Vec::len).sum()
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        let lanes: Vec<String> = self.lanes.iter().map(|lane| self.encode(lane)).collect();
-        json!({
-            "kind": "timeline",
-            "start_ns": self.start_ns,
-            "end_ns": self.end_ns,
-            "together_below_ns": self.together_below_ns,
-            "tasks": self.tasks,
-            "lanes": lanes,
-        })
-    }
-
     fn encode(&self, lane: &[(Stretch, bool)]) -> String {
         let mut bytes = Vec::with_capacity(lane.len() * 8);
         let mut last_ns = self.start_ns;
@@ -91,6 +80,20 @@ impl Timeline {
             last_ns = stretch.end_ns;
         }
         STANDARD.encode(bytes)
+    }
+}
+
+impl Serialize for Timeline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let lanes: Vec<String> = self.lanes.iter().map(|lane| self.encode(lane)).collect();
+        let drawn = json!({
+            "start_ns": self.start_ns,
+            "end_ns": self.end_ns,
+            "together_below_ns": self.together_below_ns,
+            "tasks": self.tasks,
+            "lanes": lanes,
+        });
+        drawn.serialize(serializer)
     }
 }
 

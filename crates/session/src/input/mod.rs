@@ -35,3 +35,11 @@ pub fn parse_time(flag: &str, text: &str) -> Result<u64, Failure> {
     fairground_workload::parse_time(text)
         .map_err(|e| Failure::new(format_args!("{flag}: {}", e.message)).help(e.help))
 }
+
+/// The same where there may be none.
+///
+/// # Errors
+/// As [`parse_time`].
+pub fn parse_time_if(flag: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {
+    text.map(|text| parse_time(flag, text)).transpose()
+}

@@ -256,16 +256,6 @@ impl Profile {
         self.file.resize.keys().map(String::as_str)
     }
 
-    /// What a remark calls it.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The object that it is for.
-    pub fn object(&self) -> &str {
-        &self.file.object
-    }
-
     fn known(&self, object: &Object, name: &str) -> Result<(), Failure> {
         if object.global(name).is_some() {
             return Ok(());
@@ -326,15 +316,15 @@ pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, 
     let mut profiles: Vec<Profile> = Vec::with_capacity(paths.len());
     for path in paths {
         let profile = Profile::read(path)?;
-        let (shown, object) = (path.display(), profile.object());
+        let (shown, object) = (path.display(), &profile.file.object);
         if !specs.iter().any(|spec| profile.is_for(spec)) {
             return Err(Failure::new(format_args!(
                 "{shown} is for `{object}`, and no such object is run"
             ))
             .help(format_args!("add `--sched PATH/{object}.bpf.o`, or leave the profile out")));
         }
-        if let Some(other) = profiles.iter().find(|other| other.object() == object) {
-            let other = other.path().display();
+        if let Some(other) = profiles.iter().find(|other| other.file.object == *object) {
+            let other = other.path.display();
             return Err(Failure::new(format_args!("{other} and {shown} are both for `{object}`"))
                 .help("give one profile for each object"));
         }

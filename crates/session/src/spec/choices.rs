@@ -5,7 +5,9 @@ use fairground_machine::{Engine, NullLoads, SleepTimers};
 use fairground_realkernel::vm::VmMode;
 use fairground_workload::LockModel;
 
-use super::words;
+use super::words::{self, as_words};
+
+as_words!(EngineChoice, NullLoadsChoice, TimersChoice, LocksChoice, VmModeChoice);
 
 /// How the scheduler's instructions are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -15,7 +15,7 @@ pub(crate) const TARGET_DEFAULT: &str = "sim";
 /// Memory of a virtual machine by default, MiB.
 const MEMORY_MIB_DEFAULT: u32 = 1024;
 /// Memory for recorded events by default, KiB for each CPU.
-const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
+pub const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
 /// CPUs when neither their number nor a topology is given.
 pub const CPUS_DEFAULT: u32 = 2;
 /// The default preset of costs.
@@ -36,7 +36,6 @@ pub struct TargetSpec {
 
     /// How the virtual machine's time advances: by counted instructions, the same in every run, or by the host's clock
     #[arg(long, value_enum, default_value_t = VmModeChoice::Deterministic)]
-    #[serde(with = "words::choice")]
     pub vm_mode: VmModeChoice,
 
     /// A kernel of your own (bzImage) for `--on vm`
@@ -117,12 +116,10 @@ pub struct SchedulerSpec {
 
     /// How the scheduler's instructions are executed: both engines give the same result
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
-    #[serde(with = "words::choice")]
     pub engine: EngineChoice,
 
     /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
     #[arg(long, value_enum, default_value_t = NullLoadsChoice::Error)]
-    #[serde(with = "words::choice")]
     pub null_loads: NullLoadsChoice,
 }
 
@@ -164,7 +161,6 @@ pub struct MachineSpec {
 
     /// What ends a sleep: a timer of its own, or a tick, as on x86-64 up to Linux 2.6.23
     #[arg(long, value_enum, default_value_t = TimersChoice::Hrtimer)]
-    #[serde(with = "words::choice")]
     pub timers: TimersChoice,
 
     /// Seed of every random draw
@@ -230,6 +226,5 @@ pub struct LocksSpec {
     /// What the workload's spin locks are: themselves, or the sleeping locks with priority inheritance that PREEMPT_RT
     /// makes of them
     #[arg(long, value_enum)]
-    #[serde(with = "words::choice_if")]
     pub locks: Option<LocksChoice>,
 }

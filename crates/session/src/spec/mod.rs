@@ -11,10 +11,10 @@ mod words;
 
 pub use choices::{EngineChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice};
 pub use groups::{
-    COSTS_DEFAULT, CPUS_DEFAULT, LocksSpec, MachineSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec,
-    TopologySpec,
+    BUFFER_KIB_DEFAULT, COSTS_DEFAULT, CPUS_DEFAULT, LocksSpec, MachineSpec, SEED_DEFAULT,
+    SchedulerSpec, TargetSpec, TopologySpec,
 };
-pub use resolve::Resolved;
+pub use resolve::{HZ_DEFAULT, Resolved};
 pub use words::BadWord;
 
 use clap::Args;

@@ -10,11 +10,11 @@ use super::{CPUS_DEFAULT, RunSpec, TopologySpec};
 use crate::failure::Failure;
 use crate::input::{
     Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
-    topology_table, variants,
+    parse_time_if, topology_table, variants,
 };
 
 /// Ticks a second by default: what Debian's kernels have.
-const HZ_DEFAULT: u32 = 250;
+pub const HZ_DEFAULT: u32 = 250;
 /// What kernels are built with (`CONFIG_HZ`).
 const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 /// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for
@@ -94,8 +94,7 @@ impl RunSpec {
     /// # Errors
     /// If it is no length, or 0.
     pub fn duration_ns(&self, workload: &Workload) -> Result<u64, Failure> {
-        let stated = self.machine.duration.as_deref();
-        match stated.map(|text| parse_time("--duration", text)).transpose()? {
+        match parse_time_if("--duration", self.machine.duration.as_deref())? {
             Some(0) => Err(Failure::new("--duration 0 leaves nothing to measure")),
             Some(ns) => Ok(ns),
             None => Ok(workload.duration_ns),
@@ -155,9 +154,7 @@ impl RunSpec {
         }
         config.max_events = spec.max_events.unwrap_or(MAX_EVENTS_DEFAULT);
         config.check = spec.check;
-        let idle_bound = spec.idle_bound.as_deref();
-        config.idle_bound_ns =
-            idle_bound.map(|text| parse_time("--idle-bound", text)).transpose()?;
+        config.idle_bound_ns = parse_time_if("--idle-bound", spec.idle_bound.as_deref())?;
         Ok(config)
     }
 

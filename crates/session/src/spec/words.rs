@@ -4,7 +4,7 @@ use std::fmt;
 
 use clap::ValueEnum;
 use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::RunSpec;
@@ -141,44 +141,26 @@ fn wrong_type<E: serde::de::Error>(value: &Value, expected: &str) -> E {
     E::custom(format_args!("invalid type: `{value}`, expected {expected}"))
 }
 
-/// One of a few words: those of the command line.
-pub(super) mod choice {
-    use super::*;
+/// Lets choices be read and written as one of a few words: those of the command line.
+macro_rules! as_words {
+    ($($choice:ty),*) => {$(
+        impl serde::Serialize for $choice {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serde::Serialize::serialize(&crate::spec::words::word(self), serializer)
+            }
+        }
 
-    pub(in crate::spec) fn serialize<T: ValueEnum, S: Serializer>(
-        choice: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        word(choice).serialize(serializer)
-    }
-
-    pub(in crate::spec) fn deserialize<'de, T: ValueEnum, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        read(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
+        impl<'de> serde::Deserialize<'de> for $choice {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
+                crate::spec::words::read(&word).map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
 }
+pub(super) use as_words;
 
-/// One of a few words, or none.
-pub(super) mod choice_if {
-    use super::*;
-
-    pub(in crate::spec) fn serialize<T: ValueEnum, S: Serializer>(
-        choice: &Option<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        choice.as_ref().map(word).serialize(serializer)
-    }
-
-    pub(in crate::spec) fn deserialize<'de, T: ValueEnum, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<T>, D::Error> {
-        let word: Option<String> = Option::deserialize(deserializer)?;
-        word.map(|word| read(&word).map_err(D::Error::custom)).transpose()
-    }
-}
-
-fn word<T: ValueEnum>(choice: &T) -> Option<String> {
+pub(super) fn word<T: ValueEnum>(choice: &T) -> Option<String> {
     choice.to_possible_value().map(|value| value.get_name().to_owned())
 }
 

@@ -43,65 +43,51 @@ pub enum Column {
     Own(usize),
 }
 
-/// The columns of every scheduler.
-const COMMON: [Column; 14] = [
-    Column::Pid,
-    Column::Task,
-    Column::State,
-    Column::Cpu,
-    Column::Share,
-    Column::Fair,
-    Column::WholeShare,
-    Column::WholeFair,
-    Column::Lag,
-    Column::Slice,
-    Column::Wait,
-    Column::Latency,
-    Column::Switches,
-    Column::Time,
+/// The columns of every scheduler: heading, and width in characters.
+const COMMON: [(Column, &str, u16); 14] = [
+    (Column::Pid, "PID", 6),
+    (Column::Task, "TASK", 16),
+    (Column::State, "S", 1),
+    (Column::Cpu, "CPU", 3),
+    (Column::Share, "%CPU", 5),
+    (Column::Fair, "FAIR", 5),
+    (Column::WholeShare, "ALL%", 5),
+    (Column::WholeFair, "FAIR", 5),
+    (Column::Lag, "LAG", 8),
+    (Column::Slice, "SLICE", 8),
+    (Column::Wait, "WAIT", 8),
+    (Column::Latency, "LAT99", 8),
+    (Column::Switches, "SW", 6),
+    (Column::Time, "TIME", 9),
 ];
+/// The width of a scheduler's own number.
+const OWN_WIDTH: u16 = 14;
 
 impl Column {
     /// The columns of a view.
     pub fn all(view: &View) -> Vec<Column> {
         let own = (0..view.number_names.len()).map(Column::Own);
-        COMMON.into_iter().chain(own).collect()
+        COMMON.iter().map(|(column, ..)| *column).chain(own).collect()
+    }
+
+    fn common(self) -> Option<(&'static str, u16)> {
+        COMMON
+            .iter()
+            .find(|(column, ..)| *column == self)
+            .map(|(_, heading, width)| (*heading, *width))
     }
 
     /// Its heading.
     pub fn heading(self, view: &View) -> &str {
         match self {
-            Column::Pid => "PID",
-            Column::Task => "TASK",
-            Column::State => "S",
-            Column::Cpu => "CPU",
-            Column::Share => "%CPU",
-            Column::Fair => "FAIR",
-            Column::WholeShare => "ALL%",
-            Column::WholeFair => "FAIR",
-            Column::Lag => "LAG",
-            Column::Slice => "SLICE",
-            Column::Wait => "WAIT",
-            Column::Latency => "LAT99",
-            Column::Switches => "SW",
-            Column::Time => "TIME",
             Column::Own(number) => view.number_names.get(number).map_or("", String::as_str),
+            _ => self.common().map_or("", |(heading, _)| heading),
         }
     }
 
     /// Its width, characters.
     pub(crate) fn width(self) -> u16 {
-        match self {
-            Column::Pid => 6,
-            Column::Task => 16,
-            Column::State => 1,
-            Column::Cpu => 3,
-            Column::Share | Column::Fair | Column::WholeShare | Column::WholeFair => 5,
-            Column::Switches => 6,
-            Column::Lag | Column::Slice | Column::Wait | Column::Latency => 8,
-            Column::Time => 9,
-            Column::Own(_) => 14,
-        }
+        self.common().map_or(OWN_WIDTH, |(_, width)| width)
     }
 
     pub(crate) fn is_text(self) -> bool {

@@ -193,7 +193,7 @@ impl App {
             KeyCode::Up => self.mode = Mode::Tunables(chosen.saturating_sub(1)),
             KeyCode::Down => self.mode = Mode::Tunables((chosen + 1).min(last)),
             KeyCode::Enter | KeyCode::Char(' ') => {
-                let tunable = self.tunables[chosen].clone();
+                let Some(tunable) = self.tunables.get(chosen).cloned() else { return Ok(()) };
                 if let Some(why) = tunable.fixed {
                     return Err(why);
                 }
@@ -226,7 +226,9 @@ impl App {
     }
 
     fn set(&mut self, source: &mut dyn Source, chosen: usize, value: &str) -> Result<(), Problem> {
-        let name = self.tunables[chosen].name.clone();
+        let Some(name) = self.tunables.get(chosen).map(|tunable| tunable.name.clone()) else {
+            return Ok(());
+        };
         source.set(&name, value)?;
         self.look(source);
         self.tunables = source.tunables();

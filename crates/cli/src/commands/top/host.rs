@@ -7,6 +7,7 @@ use fairground_session::Failure;
 use fairground_top::{About, Problem, Source, View};
 use fairground_trace::{Loss, ReadError, Trace};
 
+use super::state_never_ran;
 use super::stream::Stream;
 
 /// Time between two parts of the recording, ns: reading each of them costs something of its own.
@@ -14,7 +15,6 @@ const PART_NS: u64 = 200_000_000;
 /// Of so many tasks, most of them ended, the view begins anew: it keeps something of each.
 const TASKS_MAX: usize = 1 << 16;
 
-/// This machine.
 #[derive(Debug)]
 pub(super) struct Host {
     following: Following,
@@ -25,7 +25,6 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Starts to record.
     pub(super) fn start(kib_per_cpu: u32, interval_ns: u64) -> Result<Host, Failure> {
         let job = RecordingJob { kib_per_cpu, ..RecordingJob::default() };
         let following = Following::start(&job).map_err(Failure::new)?;
@@ -84,7 +83,9 @@ impl Source for Host {
     }
 
     fn view(&self) -> View {
-        self.stream.view()
+        let mut view = self.stream.view();
+        state_never_ran(&mut view);
+        view
     }
 }
 

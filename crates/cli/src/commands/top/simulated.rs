@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use fairground_analysis::Options;
 use fairground_machine::{Machine, MachineConfig, MachineError, Setting};
-use fairground_session::Failure;
+use fairground_session::{Failure, TaskNumbers, ended, sources};
 use fairground_top::{About, Follower, Problem, Source, Tunable, View};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
+use super::state_never_ran;
 use crate::commands::plan::{Simulation, Simulations};
-use crate::commands::sched::{is_tunable, tag, value_text};
+use crate::commands::sched::{is_tunable, tag, unit, value_text};
 
 /// Instants at which the machine does something that leaves no event, one after the other, before a step gives up.
 const SILENT_STEPS_MAX: u32 = 1 << 20;
 
-/// What is shown, and how.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown<'a> {
     /// The workload as it was typed.
@@ -34,18 +34,18 @@ pub(super) struct Simulated<'a> {
     current: usize,
 }
 
-/// One run.
 #[derive(Debug)]
 struct Run {
     simulation: Simulation,
     machine: Machine,
     follower: Follower,
+    /// What the scheduler keeps for a task.
+    numbers: TaskNumbers,
     /// What was changed on the way, each with its time.
     changes: Vec<Setting>,
 }
 
 impl<'a> Simulated<'a> {
-    /// Makes every machine.
     pub(super) fn new(shown: &Shown<'a>, simulations: Simulations) -> Result<Self, Failure> {
         let Simulations { config, duration_ns, simulations } = simulations;
         let run = |simulation: Simulation| {
@@ -90,7 +90,8 @@ impl Run {
         let settings = [simulation.settings.clone(), changes.clone()].concat();
         let machine = Machine::new(config, &simulation.policy, &settings, shown.workload)?;
         let follower = Follower::new(machine.trace(), &Options::simulated(), shown.interval_ns);
-        let mut run = Run { simulation, machine, follower, changes };
+        let numbers = TaskNumbers::of(&simulation.object);
+        let mut run = Run { simulation, machine, follower, numbers, changes };
         run.take();
         Ok(run)
     }
@@ -127,9 +128,8 @@ impl Run {
         Err(format!("{SILENT_STEPS_MAX} steps of the machine left no event"))
     }
 
-    /// The scheduler's own numbers of each task.
     fn numbers(&self) -> BTreeMap<TaskId, Vec<Option<i64>>> {
-        let tasks = self.machine.tasks(&self.simulation.numbers.places).into_iter();
+        let tasks = self.machine.tasks(&self.numbers.places).into_iter();
         tasks
             .map(|(id, view, words)| {
                 // Virtual times wrap around: near the wrap they are small negative numbers.
@@ -169,12 +169,13 @@ impl Source for Simulated<'_> {
     fn view(&self) -> View {
         let run = self.run();
         let mut view = run.follower.view(run.machine.trace(), run.machine.now_ns());
-        view.number_names.clone_from(&run.simulation.numbers.names);
+        view.number_names.clone_from(&run.numbers.names);
         view.number_names.extend(["dsq_vtime", "slice left"].map(str::to_owned));
         view.numbers = run.numbers();
-        view.ended = run.machine.exit().map(|exit| {
-            format!("the scheduler was ejected after {} ms: {exit}", exit.time_ns / 1_000_000)
-        });
+        let exit = run.machine.exit();
+        let ended = exit.and_then(|exit| ended(exit, &sources(&run.simulation.object, exit)));
+        view.ended = ended.map(|verdict| verdict.text);
+        state_never_ran(&mut view);
         view
     }
 
@@ -204,8 +205,6 @@ impl Source for Simulated<'_> {
         let run = self.run();
         let globals = run.simulation.policy.tunables().filter(|global| is_tunable(global));
         let tunable = |global: &fairground_bpf::Global| {
-            let is_switch = global.ty == fairground_bpf::GlobalType::Bool;
-            let unit = if is_switch { "switch" } else { tag(global, "unit:") };
             let fixed = global.read_only.then(|| {
                 format!(
                     "`{0}` is fixed when the scheduler is loaded: leave, and give `--set {0}=VALUE`",
@@ -215,7 +214,7 @@ impl Source for Simulated<'_> {
             Some(Tunable {
                 name: global.name.clone(),
                 value: value_text(global, &run.machine.variable(&global.name)?),
-                unit: unit.to_owned(),
+                unit: unit(global).to_owned(),
                 what: tag(global, "doc:").to_owned(),
                 fixed,
             })

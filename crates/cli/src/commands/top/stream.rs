@@ -72,7 +72,6 @@ impl Stream {
         }
     }
 
-    /// What can be seen now.
     pub(super) fn view(&self) -> View {
         let mut view = self.follower.view(self.joiner.trace(), self.now_ns);
         view.notes = self.notes();

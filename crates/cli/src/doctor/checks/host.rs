@@ -7,11 +7,8 @@ use fairground_realkernel::tracefs::{RecordError, Tracefs, find_tracefs};
 use super::super::packages::{as_root, is_container};
 use super::super::{Check, Finding, World};
 
-/// The rights of root.
 pub(in super::super) const RIGHTS: Check = Check { name: "root", look: rights };
-/// Where the kernel tells what it does.
 pub(in super::super) const TRACEFS: Check = Check { name: "tracefs", look: tracefs };
-/// Whether the kernel takes schedulers.
 pub(in super::super) const SCHED_EXT: Check = Check { name: "sched_ext", look: sched_ext };
 
 /// A container's root cannot get a right that the container was started without.

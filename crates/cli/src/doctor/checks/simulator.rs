@@ -6,9 +6,7 @@ use fairground_workload::from_spec;
 
 use super::super::{Check, Finding, World};
 
-/// The compiled schedulers inside the program.
 pub(in super::super) const SCHEDULERS: Check = Check { name: "schedulers", look: schedulers };
-/// A short run.
 pub(in super::super) const RUN: Check = Check { name: "a short simulation", look: run };
 
 /// What to do about a program that does not do what its tests do.

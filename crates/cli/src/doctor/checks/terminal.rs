@@ -2,7 +2,6 @@
 
 use super::super::{Check, Finding, World};
 
-/// Something that shows more than lines.
 pub(in super::super) const TERMINAL: Check = Check { name: "terminal", look: terminal };
 
 fn terminal(world: &World) -> Finding {

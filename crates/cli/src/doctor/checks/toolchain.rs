@@ -11,11 +11,8 @@ use fairground_policies::{find_clang_on, find_headers_below};
 use super::super::packages::{Package, install};
 use super::super::{Check, Finding, World};
 
-/// clang.
 pub(in super::super) const CLANG: Check = Check { name: "clang", look: clang };
-/// libbpf's headers.
 pub(in super::super) const HEADERS: Check = Check { name: "libbpf's headers", look: headers };
-/// Both together.
 pub(in super::super) const COMPILE: Check = Check { name: "a scheduler compiled", look: compile };
 
 /// The scheduler that is compiled.

@@ -6,18 +6,12 @@ use fairground_realkernel::vm::{NoKvm, kvm_opens, kvm_works};
 use super::super::packages::{Package, as_root, install};
 use super::super::{Check, Finding, World};
 
-/// Debian's archive.
 pub(in super::super) const ARCHIVE: Check = Check { name: "Debian's archive", look: archive };
-/// The emulator.
 pub(in super::super) const QEMU: Check = Check { name: "QEMU", look: qemu };
-/// Kernels in the cache.
 pub(in super::super) const KERNELS: Check = Check { name: "kernels", look: kernels };
-/// The newest of them, in a virtual machine.
 pub(in super::super) const BOOT: Check = Check { name: "a kernel booted", look: boot };
-/// Whether that one takes schedulers.
 pub(in super::super) const SCHED_EXT_KERNEL: Check =
     Check { name: "a kernel with sched_ext", look: sched_ext_kernel };
-/// KVM.
 pub(in super::super) const KVM: Check = Check { name: "KVM", look: kvm };
 
 /// Where there is no apt, kernels come from the user.

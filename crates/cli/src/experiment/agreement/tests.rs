@@ -1,7 +1,8 @@
 //! Which cells agree, and which starts count.
 
 use super::*;
-use crate::experiment::{Tally, at_point};
+use crate::experiment::Tally;
+use crate::experiment::sweep::at_point;
 
 const RULES: &str = r#"
     tolerances = [

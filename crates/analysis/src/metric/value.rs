@@ -1,0 +1,112 @@
+//! What a metric is: a name, a unit, and how it is read.
+
+use crate::Samples;
+
+/// In what a value is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of things.
+    Count,
+    /// Things per second of the window.
+    PerSecond,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds, where the metric is defined in them.
+    Us,
+    /// Milliseconds, where the metric is defined in them.
+    Ms,
+    /// Percent.
+    Percent,
+    /// A ratio without unit.
+    Ratio,
+    /// Instructions of the scheduler's program per event.
+    InsnsPerEvent,
+}
+
+impl Unit {
+    /// As it stands in a table: `ns`, `%`, `1/s`, `insns`; empty for counts and ratios.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Count | Unit::Ratio => "",
+            Unit::PerSecond => "1/s",
+            Unit::Ns => "ns",
+            Unit::Us => "µs",
+            Unit::Ms => "ms",
+            Unit::Percent => "%",
+            Unit::InsnsPerEvent => "insns",
+        }
+    }
+}
+
+/// A measured value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Exact.
+    Int(i64),
+    /// A quotient.
+    Float(f64),
+}
+
+impl Value {
+    /// As a float; integers above 2^53 lose their last bits.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+        }
+    }
+}
+
+/// A metric of `T`.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric<T: 'static> {
+    /// The name, which is also the name of the definition page.
+    pub name: &'static str,
+    /// Which figure of it: `p50`, `count` …; empty when it has one.
+    pub figure: &'static str,
+    /// The unit of the value.
+    pub unit: Unit,
+    /// Reads the value; `None` is "not measured".
+    pub read: fn(&T) -> Option<Value>,
+}
+
+impl<T> Metric<T> {
+    /// `name` or `name.figure`: unique in its list.
+    pub fn key(&self) -> String {
+        if self.figure.is_empty() {
+            self.name.to_owned()
+        } else {
+            format!("{}.{}", self.name, self.figure)
+        }
+    }
+}
+
+/// An entry of a list.
+pub(crate) const fn metric<T>(
+    name: &'static str,
+    figure: &'static str,
+    unit: Unit,
+    read: fn(&T) -> Option<Value>,
+) -> Metric<T> {
+    Metric { name, figure, unit, read }
+}
+
+/// A count.
+pub(crate) fn int(value: u64) -> Option<Value> {
+    Some(Value::Int(i64::try_from(value).unwrap_or(i64::MAX)))
+}
+
+/// A count that may not be measured.
+pub(crate) fn known(value: Option<u64>) -> Option<Value> {
+    value.and_then(int)
+}
+
+/// A quotient that may not be defined.
+pub(crate) fn float(value: Option<f64>) -> Option<Value> {
+    value.map(Value::Float)
+}
+
+/// The number of samples.
+pub(crate) fn count(samples: &Samples) -> Option<Value> {
+    int(samples.count())
+}
