@@ -12,21 +12,19 @@ use crate::heap::{Heap, Keyed, ROOT};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum CpuEvent {
-    /// The periodic timer tick.
-    Tick = 0,
     /// What the CPU does at the moment is done: a burst, or a stretch of kernel time.
-    Burst = 1,
+    Burst = 0,
     /// Another CPU's reschedule interrupt arrives.
-    Resched = 2,
-    /// For the core's own use (deferred work of the CPU).
-    Deferred = 3,
+    Resched = 1,
+    /// Another CPU's interrupt for a signal arrives.
+    Signal = 2,
     /// The timer interrupt for the first sleep that ends on the CPU.
-    Timer = 4,
+    Timer = 3,
 }
 
 impl CpuEvent {
-    const ALL: [CpuEvent; 5] =
-        [CpuEvent::Tick, CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Deferred, CpuEvent::Timer];
+    const ALL: [CpuEvent; 4] =
+        [CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Signal, CpuEvent::Timer];
 }
 
 /// A possible event: each has one slot of the queue.
@@ -271,7 +269,7 @@ mod tests {
             EventHandle::Timer(0),
             EventHandle::Timer(TIMER_SLOTS - 1),
             EventHandle::Cpu(0, CpuEvent::Timer),
-            EventHandle::Cpu(2, CpuEvent::Deferred),
+            EventHandle::Cpu(2, CpuEvent::Signal),
             EventHandle::Task(0),
             EventHandle::Task(1_000_000),
         ];

@@ -4,9 +4,9 @@ use fairground_trace::TaskState;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::events::EventHandle;
-use crate::kernel::{Op, Slot, Stage};
-use crate::{SleepTimers, abi};
+use crate::abi;
+use crate::kernel::{Slot, Stage};
+use crate::op::Op;
 
 impl Machine {
     /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs,
@@ -41,18 +41,9 @@ impl Machine {
     /// A reschedule interrupt arrives. An idle CPU has to come out of its idle state first.
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
-            machine.wake_from_idle(cpu);
+            machine.kernel.wake_from_idle(cpu);
             Ok(())
         })
-    }
-
-    /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
-    pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
-        let rq = &self.kernel.cpus[cpu as usize];
-        if rq.is_idle() && rq.busy_until_ns() <= self.kernel.clock.now_ns() {
-            let ns = self.kernel.cost.idle_exit_ns;
-            self.kernel.charge_irqs_off(cpu, ns);
-        }
     }
 
     /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
@@ -145,7 +136,7 @@ impl Machine {
 
     /// Kernel work on a CPU is done and something is due there at once.
     fn next_stage(&mut self, cpu: u32, slot: Slot, resched: bool) -> Step {
-        if resched && !self.spinners.is_empty() && self.stops_spinning(slot) {
+        if resched && !self.kernel.spinners.is_empty() && self.stops_spinning(slot) {
             return Ok(());
         }
         match self.kernel.task(slot).stage {
@@ -163,7 +154,7 @@ impl Machine {
 
     /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
-        if self.pays_way_off(slot) {
+        if self.kernel.pays_way_off(slot) {
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);
@@ -171,41 +162,12 @@ impl Machine {
         if std::mem::take(&mut task.woken) {
             return Ok(());
         }
-        if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
-            if at > self.kernel.clock.now_ns() {
-                self.kernel.events.arm(EventHandle::Task(slot.0), at);
-                return self.schedule(Some(state));
-            }
+        if let Some(at_ns) = until_ns
+            && !self.kernel.arm_wakeup(slot, state, at_ns)
+        {
             return Ok(());
         }
-        if let Some(at) = until_ns {
-            let slack_ns = match self.timers {
-                SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
-                SleepTimers::Jiffies => 0,
-            };
-            if at.saturating_add(slack_ns) <= self.kernel.clock.now_ns() {
-                // The timer has expired before the task could sleep (`do_nanosleep`).
-                return Ok(());
-            }
-            match self.timers {
-                SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
-                SleepTimers::Jiffies => self.kernel.events.arm(EventHandle::Task(slot.0), at),
-            }
-        }
         self.schedule(Some(state))
-    }
-
-    /// The way off the CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being paid now.
-    pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
-        let cpu = self.kernel.this_cpu;
-        let cost_ns = self.kernel.cost.block_ns;
-        let task = self.kernel.task_mut(slot);
-        task.blocks = !task.blocks && cost_ns > 0;
-        if task.blocks {
-            // Interrupts are off from here to the switch and in it.
-            self.kernel.charge_irqs_off(cpu, cost_ns);
-        }
-        self.kernel.task(slot).blocks
     }
 
     /// `yield_task_scx`. Callback: `yield`; without it the slice ends.
@@ -221,13 +183,5 @@ impl Machine {
             return Ok(());
         }
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
-    }
-
-    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
-    /// are carried over.
-    #[inline]
-    pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
-        let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);
-        self.kernel.cost.policy_ns(insns, &mut self.carry_ps).saturating_add(calls_ns)
     }
 }

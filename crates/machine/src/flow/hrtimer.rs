@@ -31,11 +31,10 @@ impl Machine {
     /// all that end in it.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
-            self.wake_from_idle(cpu);
+            self.kernel.wake_from_idle(cpu);
             let ns = self.kernel.cost.timer_irq_ns;
             self.kernel.rq(cpu).timers.owe(ns);
         }
-        self.in_interrupt(|machine| machine.wake_up(slot, false))?;
-        Ok(())
+        self.in_interrupt(|machine| machine.wake_up(slot, false))
     }
 }

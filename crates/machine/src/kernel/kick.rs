@@ -38,10 +38,10 @@ impl Kernel {
     /// `resched_curr`: what runs on a CPU shall make room. Another CPU learns of it by an interrupt.
     pub(crate) fn resched_curr(&mut self, cpu: u32) {
         let rq = &mut self.cpus[cpu as usize];
-        if rq.needs_resched() {
+        if rq.need_resched {
             return;
         }
-        rq.set_need_resched(true);
+        rq.need_resched = true;
         if cpu != self.this_cpu {
             self.counters.ipis += 1;
             self.ipis.push(cpu);
@@ -88,7 +88,7 @@ impl Kernel {
     /// `can_skip_idle_kick`: the CPU will go through a scheduling pass before it goes idle.
     fn can_skip_idle_kick(&self, cpu: u32) -> bool {
         let rq = &self.cpus[cpu as usize];
-        !rq.is_idle() && !rq.in_balance()
+        !rq.is_idle() && !rq.in_balance
     }
 
     /// `scx_bpf_kick_cpu`.

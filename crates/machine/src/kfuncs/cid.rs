@@ -1,8 +1,8 @@
 //! CPUs by their topological numbers, and tasks by their own (Linux 7.2).
 
-use fairground_bpf::{Memory, Trap};
+use fairground_bpf::Memory;
 
-use super::{Kfunc, int, s32};
+use super::{Kfunc, Ret, int, s32};
 use crate::abi::{CPUPERF_ONE, errno};
 use crate::kernel::Kernel;
 
@@ -21,8 +21,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_cid_override", cid_override),
     ("scx_bpf_tid_to_task", tid_to_task),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// `s32 scx_bpf_cpu_to_cid(cpu)`.
 fn cpu_to_cid(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
@@ -67,9 +65,7 @@ fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
 
 /// `struct task_struct *scx_bpf_cid_curr(cid)`.
 fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
-    let Some(cpu) = k.cpu_of_cid(int(cid)) else { return Ok(0) };
-    let rq = &k.cpus[cpu as usize];
-    Ok(rq.curr().map_or(rq.idle_addr(), |slot| k.task(slot).addr))
+    Ok(k.cpu_of_cid(int(cid)).map_or(0, |cpu| k.curr_addr(cpu)))
 }
 
 /// `u32 scx_bpf_cidperf_cap(cid)` and `scx_bpf_cidperf_cur(cid)`: all CPUs run at the same, full speed.
