@@ -40,17 +40,15 @@ macro_rules! callbacks {
             /// The kind that the trace knows.
             #[inline]
             pub(crate) fn kind(self) -> CallbackKind {
-                match self {
-                    $(Op::$op => CallbackKind::$kind,)*
-                }
+                const KINDS: [CallbackKind; Op::COUNT] = [$(CallbackKind::$kind,)*];
+                KINDS[self as usize]
             }
 
             /// The kfuncs that it may call (`SCX_CALL_OP` in `kernel/sched/ext.c`).
             #[inline]
             pub(crate) fn context(self) -> u32 {
-                match self {
-                    $(Op::$op => $groups,)*
-                }
+                const GROUPS: [u32; Op::COUNT] = [$($groups,)*];
+                GROUPS[self as usize]
             }
         }
     };

@@ -87,7 +87,7 @@ impl Machine {
     }
 
     /// Calls a callback about one task, if the scheduler has it: `op(p)`, or `op(p, value)`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call_task(&mut self, op: Op, slot: Slot, value: Option<u64>) {
         if self.kernel.check {
             self.kernel.check_order(op, slot);

@@ -49,57 +49,58 @@ impl Machine {
     /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
     /// what is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
-        loop {
-            self.kernel.this_cpu = cpu;
-            if !self.kernel.reenqueues.is_empty() {
-                self.run_reenqueues(cpu)?;
-            }
-            self.kernel.flush_kicks(self.program.memory())?;
-            self.kernel.flush_ipis();
-            let rq = &self.kernel.cpus[cpu as usize];
-            let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
-            if self.kernel.exit.is_some() {
-                return Ok(());
-            }
-            let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
-            if let Some(at) = rq.timers.goes_on_ns()
-                && !(leaves && start <= self.kernel.clock.now_ns())
-            {
-                if at > self.kernel.clock.now_ns() {
-                    let at = self.computes_until_ns(cpu).unwrap_or(at);
-                    self.kernel.arm_cpu(cpu, at);
-                    return Ok(());
-                }
-                self.timer_interrupt(cpu)?;
-                if self.failure.is_some() {
-                    return Ok(());
-                }
-                continue;
-            }
-            let at = match curr {
-                None if !resched => u64::MAX,
-                None => start,
-                Some(slot) => match self.kernel.task(slot).stage {
-                    Stage::Compute(u64::MAX) if !resched => u64::MAX,
-                    Stage::Compute(left) if !resched => start.saturating_add(left),
-                    Stage::Advance if start > self.kernel.clock.now_ns() => {
-                        start.saturating_add(self.begin_run(slot, resched))
-                    }
-                    _ => start,
-                },
-            };
-            if at > self.kernel.clock.now_ns() {
-                self.kernel.arm_cpu(cpu, at);
-                return Ok(());
-            }
-            match curr {
-                None => self.schedule(None)?,
-                Some(slot) => self.next_stage(cpu, slot, resched)?,
-            }
-            if self.failure.is_some() {
-                return Ok(());
-            }
+        while self.does_next(cpu)? && self.failure.is_none() {}
+        Ok(())
+    }
+
+    /// The next thing on a CPU. False: nothing is due there now; the CPU's own event is armed for when something is.
+    // Within the loop of its caller it would begin with 40 instructions that prepare for its panics.
+    #[inline(never)]
+    fn does_next(&mut self, cpu: u32) -> Step<bool> {
+        self.kernel.this_cpu = cpu;
+        if !self.kernel.reenqueues.is_empty() {
+            self.run_reenqueues(cpu)?;
         }
+        self.kernel.flush_kicks(self.program.memory())?;
+        self.kernel.flush_ipis();
+        if self.kernel.exit.is_some() {
+            return Ok(false);
+        }
+        let now = self.kernel.clock.now_ns();
+        let rq = &self.kernel.cpus[cpu as usize];
+        let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
+        let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
+        if let Some(at) = rq.timers.goes_on_ns()
+            && !(leaves && start <= now)
+        {
+            if at > now {
+                let at = self.computes_until_ns(cpu).unwrap_or(at);
+                self.kernel.arm_cpu(cpu, at);
+                return Ok(false);
+            }
+            return self.timer_interrupt(cpu).map(|()| true);
+        }
+        let at = match curr {
+            None if !resched => u64::MAX,
+            None => start,
+            Some(slot) => match self.kernel.task(slot).stage {
+                Stage::Compute(u64::MAX) if !resched => u64::MAX,
+                Stage::Compute(left) if !resched => start.saturating_add(left),
+                Stage::Advance if start > now => {
+                    start.saturating_add(self.begin_run(slot, resched))
+                }
+                _ => start,
+            },
+        };
+        if at > now {
+            self.kernel.arm_cpu(cpu, at);
+            return Ok(false);
+        }
+        match curr {
+            None => self.schedule(None)?,
+            Some(slot) => self.next_stage(cpu, slot, resched)?,
+        }
+        Ok(true)
     }
 
     /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns;
@@ -135,6 +136,7 @@ impl Machine {
     }
 
     /// Kernel work on a CPU is done and something is due there at once.
+    #[inline]
     fn next_stage(&mut self, cpu: u32, slot: Slot, resched: bool) -> Step {
         if resched && !self.kernel.spinners.is_empty() && self.stops_spinning(slot) {
             return Ok(());

@@ -76,6 +76,7 @@ impl Machine {
 
     /// `process_deferred_reenq_locals`, `process_deferred_reenq_users`: the tasks of the queues that were named go to
     /// the scheduler again. Tasks that come into a queue meanwhile are not met. Callback: `enqueue`.
+    #[inline(never)]
     pub(crate) fn run_reenqueues(&mut self, cpu: u32) -> Step {
         for queue in std::mem::take(&mut self.kernel.reenqueues) {
             self.at_its_cost(cpu, |machine| machine.reenqueue(queue))?;

@@ -13,6 +13,7 @@ impl Machine {
 
     /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each
     /// call does the next; the last finds nothing.
+    #[inline]
     pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
         let entered = self.kernel.rq(cpu).timers.enter();
         match self.kernel.next_due(cpu) {

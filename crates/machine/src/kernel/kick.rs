@@ -70,9 +70,13 @@ impl Kernel {
     /// executing CPU has been charged so far.
     #[inline]
     pub(crate) fn flush_ipis(&mut self) {
-        if self.ipis.is_empty() {
-            return;
+        if !self.ipis.is_empty() {
+            self.send_ipis();
         }
+    }
+
+    #[inline(never)]
+    fn send_ipis(&mut self) {
         let at = self.ipi_arrival_ns();
         for cpu in self.ipis.drain(..) {
             self.events.arm(EventHandle::Cpu(cpu, CpuEvent::Resched), at);
@@ -113,6 +117,7 @@ impl Kernel {
         if self.kicks.is_empty() { Ok(()) } else { self.send_kicks(mem) }
     }
 
+    #[inline(never)]
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
         let (this_cpu, ns) = (self.this_cpu, self.cost.kick_ns);
         if !self.rq(this_cpu).timers.owe_kicks(ns) {

@@ -7,17 +7,15 @@
 //! Nothing that happens on the same CPU or to one of the two tasks overtakes it: if something does happen there, the
 //! switch is written at once.
 
-use std::collections::VecDeque;
-
 use fairground_trace::{Event, EventKind, TaskId};
 
 use super::Kernel;
 
-/// Switches that are decided and not yet in the trace, by the time of their events: at most one of each CPU, and seldom
-/// more than a few.
+/// Switches that are decided and not yet in the trace: at most one of each CPU, and seldom more than a few.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
-    switches: VecDeque<LateSwitch>,
+    /// By the time of their events, the next one last.
+    switches: Vec<LateSwitch>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +36,8 @@ impl LateSwitch {
 impl Late {
     fn insert(&mut self, switch: LateSwitch) {
         let time_ns = switch.event.time_ns;
-        let place = self.switches.partition_point(|other| other.event.time_ns <= time_ns);
-        self.switches.insert(place, switch);
+        let place = self.switches.iter().position(|other| other.event.time_ns <= time_ns);
+        self.switches.insert(place.unwrap_or(self.switches.len()), switch);
     }
 
     /// Takes out the first that is due at a time, or that an event on a CPU about some tasks may not overtake.
@@ -48,8 +46,7 @@ impl Late {
             let Event { time_ns, cpu: its_cpu, .. } = switch.event;
             time_ns <= now_ns || its_cpu == cpu || tasks.iter().any(|task| switch.is_of(*task))
         };
-        let index = self.switches.iter().position(is_next)?;
-        self.switches.remove(index)
+        self.switches.iter().rposition(is_next).map(|index| self.switches.remove(index))
     }
 
     /// Whether one of the switches is of a CPU.
@@ -90,8 +87,8 @@ fn tasks_of(kind: &EventKind) -> [TaskId; 2] {
 }
 
 impl Kernel {
-    /// Appends to the trace.
-    #[inline]
+    /// Appends to the trace. In line, where the kind of event is known and packing it is a few stores.
+    #[inline(always)]
     pub(crate) fn emit(&mut self, cpu: u32, insns: u64, kind: EventKind) {
         if !self.late.switches.is_empty() {
             self.write_late(cpu, tasks_of(&kind));
@@ -115,6 +112,7 @@ impl Kernel {
     }
 
     /// Writes the switches that are due, and those that an event on a CPU about some tasks may not overtake.
+    #[inline(never)]
     fn write_late(&mut self, cpu: u32, tasks: [TaskId; 2]) {
         while let Some(switch) = self.late.next_before(self.clock.now_ns(), cpu, tasks) {
             self.write_switch(switch);
