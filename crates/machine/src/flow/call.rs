@@ -60,14 +60,13 @@ impl Machine {
         run: impl FnOnce(&mut Instance<Kernel>, &mut Kernel) -> Result<u64, Trap>,
     ) -> (u64, u64) {
         let Entry { kind, function, subject, permission } = entry;
-        let outer = std::mem::replace(&mut self.kernel.permission, permission);
+        self.kernel.permission = permission;
         self.set_context();
         self.kernel.remember_call(kind, permission.task());
         let was_in_charge = self.kernel.exit.is_none();
         let before = self.program.insns();
         let result = run(&mut self.program, &mut self.kernel);
         let insns = self.program.insns() - before;
-        self.kernel.permission = outer;
         self.kernel.idle_shown = false;
         self.kernel.counters.count_callback(kind);
         // What the loader runs (`Other`) is no callback.

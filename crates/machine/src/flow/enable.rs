@@ -294,7 +294,7 @@ fn new_kernel(
         spinners: Spinners::default(),
         builtin_idle,
         this_cpu: 0,
-        permission: Permission::NONE,
+        permission: Permission::UNLOCKED,
         direct: DirectDispatch::Closed,
         buffer: DispatchBuffer::new(ops.batch),
         kicks: Kicks::new(cpus),

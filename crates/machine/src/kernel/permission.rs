@@ -11,8 +11,6 @@ pub(crate) struct Permission {
 }
 
 impl Permission {
-    /// No callback runs.
-    pub(crate) const NONE: Permission = Permission { mask: 0, task: None };
     /// Outside of the scheduler's callbacks: a timer's callback, or a program that the loader runs.
     pub(crate) const UNLOCKED: Permission = Permission { mask: kf::UNLOCKED, task: None };
 

@@ -8,8 +8,9 @@ use crate::cpuset::CpuMask;
 use crate::dsq::Dsq;
 use crate::layout::offsets;
 
-/// One CPU (`struct rq` with its `struct scx_rq`). What each step touches comes first.
+/// One CPU (`struct rq` with its `struct scx_rq`), in whole cache lines. What each step touches comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Rq {
     /// What runs; `None`: the idle task.
     curr: Option<Slot>,

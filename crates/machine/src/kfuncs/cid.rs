@@ -2,6 +2,7 @@
 
 use fairground_bpf::Memory;
 
+use super::task::cpu_of;
 use super::{Kfunc, Ret, int, s32};
 use crate::abi::{CPUPERF_ONE, errno};
 use crate::kernel::Kernel;
@@ -35,13 +36,7 @@ fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
 
 /// `s32 scx_bpf_task_cid(p)`: of the CPU of the task's run queue.
 fn task_cid(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    let cpu = match k.tasks.idle_at(task) {
-        Some(cpu) => cpu,
-        None => {
-            let slot = k.need_task(task, "scx_bpf_task_cid")?;
-            k.task(slot).cpu
-        }
-    };
+    let cpu = cpu_of(k, task, "scx_bpf_task_cid")?;
     Ok(u64::from(k.cids.cid_of(cpu)))
 }
 

@@ -1,6 +1,6 @@
 //! Tasks, CPUs and the clock.
 
-use fairground_bpf::Memory;
+use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret, int};
 use crate::kernel::Kernel;
@@ -27,13 +27,20 @@ fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     Ok(u64::from(k.runs(slot)))
 }
 
+/// The CPU of a task's run queue; of an idle task its own.
+pub(super) fn cpu_of(k: &mut Kernel, task: u64, kfunc: &str) -> Result<u32, Trap> {
+    match k.tasks.at(task) {
+        Some(slot) => Ok(k.task(slot).cpu),
+        None => match k.tasks.idle_at(task) {
+            Some(cpu) => Ok(cpu),
+            None => k.need_task(task, kfunc).map(|slot| k.task(slot).cpu),
+        },
+    }
+}
+
 /// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
 fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    if let Some(cpu) = k.tasks.idle_at(task) {
-        return Ok(u64::from(cpu));
-    }
-    let slot = k.need_task(task, "scx_bpf_task_cpu")?;
-    Ok(u64::from(k.task(slot).cpu))
+    cpu_of(k, task, "scx_bpf_task_cpu").map(u64::from)
 }
 
 /// `struct rq *scx_bpf_cpu_rq(cpu)`.
