@@ -124,7 +124,7 @@ impl<H: Host> Instance<H> {
         self.run(function.0, &args, host)
     }
 
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, function: usize, args: &[u64; 5], host: &mut H) -> Result<u64, Trap> {
         if function >= self.state.program.functions.len() {
             return Err(Trap::host(format!("the object has no function {function}")));

@@ -111,45 +111,40 @@ impl MachineConfig {
 
     /// Refuses what cannot be simulated, with the reason.
     pub(crate) fn validate(&self) -> Result<(), MachineError> {
-        let cpus = self.cpus();
-        if cpus == 0 || cpus > abi::MAX_CPUS {
-            return Err(MachineError::Config(format!(
-                "the machine has {cpus} CPUs; from 1 to {} can be simulated",
-                abi::MAX_CPUS
-            )));
+        let refuse = |problem: String| Err(MachineError::Config(problem));
+        let (cpus, max_cpus) = (self.cpus(), abi::MAX_CPUS);
+        if cpus == 0 || cpus > max_cpus {
+            return refuse(format!(
+                "the machine has {cpus} CPUs; from 1 to {max_cpus} can be simulated"
+            ));
         }
         if self.hz == 0 || self.hz > 10_000 {
-            return Err(MachineError::Config(format!(
+            return refuse(format!(
                 "HZ is {}; give a number from 1 to 10000 (kernels use 100, 250, 300 and 1000)",
                 self.hz
-            )));
+            ));
         }
         if self.lead_in_ns > LEAD_IN_NS_MAX {
-            return Err(MachineError::Config(format!(
-                "the lead-in is {} ns; it may last {LEAD_IN_NS_MAX} ns",
-                self.lead_in_ns
-            )));
+            let (lead_in_ns, most) = (self.lead_in_ns, LEAD_IN_NS_MAX);
+            return refuse(format!("the lead-in is {lead_in_ns} ns; it may last {most} ns"));
         }
-        if self.max_tasks == 0 || self.max_tasks > 1 << 20 {
-            return Err(MachineError::Config(format!(
-                "room for {} tasks was asked for; from 1 to {} are possible",
-                self.max_tasks,
-                1 << 20
-            )));
+        let (tasks, most) = (self.max_tasks, 1 << 20);
+        if tasks == 0 || tasks > most {
+            return refuse(format!(
+                "room for {tasks} tasks was asked for; from 1 to {most} are possible"
+            ));
         }
-        let most = usize::MAX / Trace::BYTES_PER_EVENT;
-        if self.max_events == 0 || self.max_events > most {
-            return Err(MachineError::Config(format!(
-                "a trace of {} events was asked for; from 1 to {most} are possible",
-                self.max_events
-            )));
+        let (events, most) = (self.max_events, usize::MAX / Trace::BYTES_PER_EVENT);
+        if events == 0 || events > most {
+            return refuse(format!(
+                "a trace of {events} events was asked for; from 1 to {most} are possible"
+            ));
         }
-        if self.watchdog_ns == 0 || self.watchdog_ns > abi::WATCHDOG_MAX_NS {
-            return Err(MachineError::Config(format!(
-                "the watchdog's timeout is {} ns; the kernel takes up to {} ns",
-                self.watchdog_ns,
-                abi::WATCHDOG_MAX_NS
-            )));
+        let (timeout_ns, most_ns) = (self.watchdog_ns, abi::WATCHDOG_MAX_NS);
+        if timeout_ns == 0 || timeout_ns > most_ns {
+            return refuse(format!(
+                "the watchdog's timeout is {timeout_ns} ns; the kernel takes up to {most_ns} ns"
+            ));
         }
         Ok(())
     }

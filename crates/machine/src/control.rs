@@ -53,7 +53,7 @@ impl Machine {
     /// do. What [`Machine::finish`] leaves then begins here.
     pub fn forget_events(&mut self) {
         if self.kernel.check {
-            self.audit_trace();
+            self.kernel.audit_trace();
         }
         self.kernel.checker.forget(self.kernel.trace.len());
         self.kernel.trace.clear_events();

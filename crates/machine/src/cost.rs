@@ -199,21 +199,9 @@ fn values(preset: &'static PresetFile) -> impl Iterator<Item = (u64, String)> {
     })
 }
 
-/// The known name with the fewest edits (Levenshtein).
+/// The known name with the fewest edits.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> &'static str {
-    let distance = |other: &str| {
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in name.bytes().enumerate() {
-            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-            for (j, b) in other.bytes().enumerate() {
-                let replaced = diagonal + usize::from(a != b);
-                diagonal = row[j + 1];
-                row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-            }
-        }
-        row[other.len()]
-    };
-    known.min_by_key(|other| distance(other)).unwrap_or("")
+    known.min_by_key(|other| strsim::levenshtein(name, other)).unwrap_or("")
 }
 
 #[cfg(test)]

@@ -12,21 +12,19 @@ use crate::heap::{Heap, Keyed, ROOT};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum CpuEvent {
-    /// The periodic timer tick.
-    Tick = 0,
     /// What the CPU does at the moment is done: a burst, or a stretch of kernel time.
-    Burst = 1,
+    Burst = 0,
     /// Another CPU's reschedule interrupt arrives.
-    Resched = 2,
-    /// For the core's own use (deferred work of the CPU).
-    Deferred = 3,
+    Resched = 1,
+    /// Another CPU's interrupt for a signal arrives.
+    Signal = 2,
     /// The timer interrupt for the first sleep that ends on the CPU.
-    Timer = 4,
+    Timer = 3,
 }
 
 impl CpuEvent {
-    const ALL: [CpuEvent; 5] =
-        [CpuEvent::Tick, CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Deferred, CpuEvent::Timer];
+    const ALL: [CpuEvent; 4] =
+        [CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Signal, CpuEvent::Timer];
 }
 
 /// A possible event: each has one slot of the queue.
@@ -42,6 +40,8 @@ pub(crate) enum EventHandle {
     Task(u32),
 }
 
+/// Slots of each CPU.
+const CPU_SLOTS: u32 = CpuEvent::ALL.len() as u32;
 /// Slots of the whole machine.
 pub(crate) const MACHINE_SLOTS: u32 = 16;
 /// Timers that a scheduler's program may have armed at the same time.
@@ -101,42 +101,42 @@ impl EventQueue {
         queue
     }
 
-    #[inline]
+    /// The place of an event's slot: those of CPUs first, which come and go most often.
+    #[inline(always)]
     fn index(&self, slot: EventHandle) -> usize {
-        let cpu_base = MACHINE_SLOTS + TIMER_SLOTS;
         let index = match slot {
-            EventHandle::Machine(n) => n,
-            EventHandle::Timer(n) => MACHINE_SLOTS + n,
-            EventHandle::Cpu(cpu, event) => {
-                cpu_base + cpu * CpuEvent::ALL.len() as u32 + event as u32
-            }
-            EventHandle::Task(task) => cpu_base + self.cpus * CpuEvent::ALL.len() as u32 + task,
+            EventHandle::Cpu(cpu, event) => cpu * CPU_SLOTS + event as u32,
+            EventHandle::Machine(n) => self.cpus * CPU_SLOTS + n,
+            EventHandle::Timer(n) => self.cpus * CPU_SLOTS + MACHINE_SLOTS + n,
+            EventHandle::Task(task) => self.cpus * CPU_SLOTS + MACHINE_SLOTS + TIMER_SLOTS + task,
         };
         index as usize
     }
 
     #[inline]
     fn named(&self, index: usize) -> EventHandle {
-        let kinds = CpuEvent::ALL.len() as u32;
-        let (index, cpu_base) = (index as u32, MACHINE_SLOTS + TIMER_SLOTS);
-        let task_base = cpu_base + self.cpus * kinds;
-        if index >= task_base {
-            EventHandle::Task(index - task_base)
-        } else if index >= cpu_base {
-            let n = index - cpu_base;
-            EventHandle::Cpu(n / kinds, CpuEvent::ALL[(n % kinds) as usize])
-        } else if index >= MACHINE_SLOTS {
+        let index = index as u32;
+        let Some(index) = index.checked_sub(self.cpus * CPU_SLOTS) else {
+            let event = CpuEvent::ALL[(index % CPU_SLOTS) as usize];
+            return EventHandle::Cpu(index / CPU_SLOTS, event);
+        };
+        if index < MACHINE_SLOTS {
+            EventHandle::Machine(index)
+        } else if index < MACHINE_SLOTS + TIMER_SLOTS {
             EventHandle::Timer(index - MACHINE_SLOTS)
         } else {
-            EventHandle::Machine(index)
+            EventHandle::Task(index - MACHINE_SLOTS - TIMER_SLOTS)
         }
     }
 
     /// Lets the slot's event happen at `time_ns`, behind all events that are armed for that time; an earlier arming of
     /// the slot is forgotten.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm(&mut self, slot: EventHandle, time_ns: u64) {
-        let index = self.index(slot);
+        self.arm_index(self.index(slot), time_ns);
+    }
+
+    fn arm_index(&mut self, index: usize, time_ns: u64) {
         if index >= self.places.len() {
             assert!(
                 index < 1 << SLOT_BITS,
@@ -166,7 +166,7 @@ impl EventQueue {
     }
 
     /// Takes the slot's event out, if it is armed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn cancel(&mut self, slot: EventHandle) {
         let index = self.index(slot);
         if let Some(&place) = self.places.get(index)
@@ -178,6 +178,7 @@ impl EventQueue {
     }
 
     /// When the slot's event happens; `None`: it is not armed.
+    #[inline(always)]
     pub(crate) fn armed(&self, slot: EventHandle) -> Option<u64> {
         let place = *self.places.get(self.index(slot))?;
         (place != UNARMED).then(|| self.heap.at(place as usize).time_ns)
@@ -271,7 +272,7 @@ mod tests {
             EventHandle::Timer(0),
             EventHandle::Timer(TIMER_SLOTS - 1),
             EventHandle::Cpu(0, CpuEvent::Timer),
-            EventHandle::Cpu(2, CpuEvent::Deferred),
+            EventHandle::Cpu(2, CpuEvent::Signal),
             EventHandle::Task(0),
             EventHandle::Task(1_000_000),
         ];

@@ -169,8 +169,9 @@ impl<E: Keyed> Heap<E> {
         let line = place - 2;
         let [a, b, c, d] = self.lines.get(line)?.0.map(Keyed::key);
         // Two semi-finals and a final.
-        let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
-        Some(line * ARITY + if a.min(b) <= c.min(d) { left } else { right })
+        let (left, least_left) = if b < a { (1, b) } else { (0, a) };
+        let (right, least_right) = if d < c { (3, d) } else { (2, c) };
+        Some(line * ARITY + if least_right < least_left { right } else { left })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Looking into a machine between two steps: for tests, and for tools that draw a scheduler's own state.
 
+use fairground_bpf::{Global, Memory};
 use fairground_trace::TaskId;
 
 use crate::Machine;
-use crate::kernel::{ScxState, Slot};
+use crate::kernel::{ScxState, Task};
 use crate::layout::offsets::task as field;
 
 /// What `task_struct` says of a task.
@@ -24,14 +25,13 @@ pub struct TaskView {
 impl Machine {
     /// The bytes of a global variable of the scheduler, numbers little-endian; `None` if it has none of that name.
     pub fn variable(&self, name: &str) -> Option<Vec<u8>> {
-        let global = self.policy.globals.iter().find(|g| g.name == name)?;
-        self.program.global(global).ok()
+        self.program.global(self.global(name)?).ok()
     }
 
     /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such
     /// place.
     pub fn variable_field(&self, name: &str, offset: u64, bytes: u64) -> Option<u64> {
-        let global = self.policy.globals.iter().find(|g| g.name == name)?;
+        let global = self.global(name)?;
         let end = offset.checked_add(bytes)?;
         if !(1..=8).contains(&bytes) || end > global.size {
             return None;
@@ -41,10 +41,14 @@ impl Machine {
         Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
+    fn global(&self, name: &str) -> Option<&Global> {
+        self.policy.globals.iter().find(|global| global.name == name)
+    }
+
     /// A 64-bit word of what the scheduler keeps for a task in a task-storage map, `word` words from its start; `None`
     /// if the task, the map or the place does not exist.
     pub fn task_storage(&self, map: &str, id: TaskId, word: usize) -> Option<u64> {
-        let (_, task) = self.kernel.tasks.iter().find(|(_, t)| t.id == id)?;
+        let (_, task) = self.kernel.tasks.of_id(id)?;
         let at = self.program.task_storage(map, task.addr)?;
         self.program.memory().load_u64(at.checked_add(word as u64 * 8)?).ok()
     }
@@ -54,9 +58,7 @@ impl Machine {
     pub fn set_task_storage(&mut self, map: &str, id: TaskId, offset: u64, bytes: &[u8]) -> bool {
         let image = self.program.image();
         let Some(number) = image.map(map) else { return false };
-        let Some((_, task)) = self.kernel.tasks.iter().find(|(_, t)| t.id == id) else {
-            return false;
-        };
+        let Some((_, task)) = self.kernel.tasks.of_id(id) else { return false };
         let size = image.linked().maps.get(number).map_or(0, |map| u64::from(map.value_size));
         let end = offset.checked_add(bytes.len() as u64);
         let Some(addr) = self.program.task_storage(map, task.addr) else { return false };
@@ -66,7 +68,7 @@ impl Machine {
 
     /// Writes `p->policy` (`SCHED_BATCH` is 3), which no operation of a workload sets. False: the task does not exist.
     pub fn set_task_policy(&mut self, id: TaskId, policy: u32) -> bool {
-        let task = self.kernel.tasks.iter().find(|(_, t)| t.id == id);
+        let task = self.kernel.tasks.of_id(id);
         let mem = self.program.memory();
         task.is_some_and(|(_, task)| mem.store_u32(task.addr + field::POLICY, policy).is_ok())
     }
@@ -79,11 +81,9 @@ impl Machine {
 
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
-        let (slot, _) = self.kernel.tasks.iter().find(|(_, t)| t.id == id)?;
-        if self.kernel.tasks.is_free(slot) {
-            return None;
-        }
-        self.view(slot)
+        let (slot, task) = self.kernel.tasks.of_id(id)?;
+        let lives = !self.kernel.tasks.free_places().contains(&slot);
+        lives.then(|| TaskView::of(task, self.program.memory()))?
     }
 
     /// The state of every task that exists, in the order of their places in the kernel, each with the 64-bit words
@@ -97,19 +97,19 @@ impl Machine {
         let mem = self.program.memory();
         let living = self.kernel.tasks.iter().filter(|(slot, _)| exists[slot.index()]);
         living
-            .filter_map(|(slot, task)| {
+            .filter_map(|(_, task)| {
                 let word = |(map, offset): &(String, u64)| {
                     let at = self.program.task_storage(map, task.addr)?;
                     mem.load_u64(at.checked_add(*offset)?).ok()
                 };
-                Some((task.id, self.view(slot)?, words.iter().map(word).collect()))
+                Some((task.id, TaskView::of(task, mem)?, words.iter().map(word).collect()))
             })
             .collect()
     }
+}
 
-    fn view(&self, slot: Slot) -> Option<TaskView> {
-        let task = &self.kernel.tasks[slot];
-        let mem = self.program.memory();
+impl TaskView {
+    fn of(task: &Task, mem: &Memory) -> Option<TaskView> {
         Some(TaskView {
             cpu: task.cpu,
             dsq_vtime: task.vtime(mem).ok()?,

@@ -31,10 +31,12 @@ mod kfuncs;
 mod layout;
 mod machine;
 mod mostly_sorted;
+mod op;
 mod policy;
 pub(crate) use fairground_workload::prng;
 mod settings;
 mod setup;
+mod starts;
 mod topology;
 
 pub use check::{Invariant, Violation};

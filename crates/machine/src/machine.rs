@@ -10,7 +10,8 @@ use crate::events::{CpuEvent, EventHandle};
 use crate::flow::Step;
 use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
-use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers, Waiting};
+use crate::starts::{Start, Starts};
+use crate::{Counters, Exit, ExitKind, MachineConfig, MachineError, Policy, Setting, Waiting};
 
 /// Events at one instant of simulated time, at most: a scheduler whose kicks or timers lead to more does not let time
 /// pass.
@@ -34,14 +35,6 @@ pub struct RunResult {
     pub waiting: Vec<Waiting>,
 }
 
-/// A group of the workload that starts at a time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Start {
-    pub(crate) at_ns: u64,
-    pub(crate) spec: usize,
-    pub(crate) count: u32,
-}
-
 /// A simulated machine with a scheduler in charge and a workload to run.
 #[derive(Debug)]
 pub struct Machine {
@@ -49,27 +42,19 @@ pub struct Machine {
     pub(crate) program: Instance<Kernel>,
     pub(crate) policy: Policy,
     pub(crate) actors: Actors,
-    pub(crate) actor_slots: Vec<Option<Slot>>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) labels: Vec<Label>,
     /// The locks' names in the trace, once they were waited for.
     pub(crate) lock_labels: Vec<Option<Label>>,
-    /// Tasks that spin because the owner of a lock runs: that owner, and the task that spins. At most one on each CPU.
-    pub(crate) spinners: Vec<(Slot, Slot)>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
     /// The cgroups in which tasks of the groups begin; `None`: that of the parent.
     pub(crate) first_cgroups: Vec<Option<CgroupRef>>,
-    /// Still to come, the earliest last.
-    pub(crate) starts: Vec<Start>,
-    /// How long before their time the tasks of the workload are made, ns.
-    pub(crate) lead_in_ns: u64,
+    pub(crate) starts: Starts,
     pub(crate) changes: Vec<Change>,
     /// Names of the workload's groups of tasks, for settings that come during the run.
     pub(crate) group_names: Vec<String>,
     pub(crate) carry_ps: u64,
-    /// What ends the sleeps of the workload's tasks.
-    pub(crate) timers: SleepTimers,
     /// The promise of work conservation, if there is one.
     pub(crate) idle_bound_ns: Option<u64>,
     pub(crate) watchdog_ns: u64,
@@ -82,8 +67,6 @@ pub struct Machine {
     pub(crate) finished: bool,
     /// The tasks that were runnable and did not run when the scheduler's time in charge ended.
     pub(crate) waiting: Vec<Waiting>,
-    /// Events since the clock moved last.
-    pub(crate) steps_at_once: u32,
     pub(crate) stepwise: bool,
     pub(crate) failure: Option<MachineError>,
 }
@@ -166,19 +149,6 @@ impl Machine {
         Ok(false)
     }
 
-    /// Counts the events of one instant, and ends the scheduler's time in charge when they do not end.
-    #[inline]
-    fn count_at_once(&mut self, time_ns: u64) {
-        if time_ns != self.kernel.clock.now_ns() {
-            self.steps_at_once = 0;
-            return;
-        }
-        self.steps_at_once += 1;
-        if self.steps_at_once == STEPS_AT_ONCE_MAX {
-            self.kernel.error(format!("more than {STEPS_AT_ONCE_MAX} events at one instant"));
-        }
-    }
-
     /// One event. False: none is left up to that time, or the run is over.
     #[inline]
     fn take_event(&mut self, until_ns: u64) -> Result<bool, MachineError> {
@@ -199,8 +169,9 @@ impl Machine {
             self.finished = true;
             return Err(MachineError::TraceFull { events, time_ns });
         }
-        self.count_at_once(time_ns);
-        self.kernel.clock.move_to(time_ns);
+        if self.kernel.clock.step_to(time_ns) == STEPS_AT_ONCE_MAX {
+            self.kernel.error(format!("more than {STEPS_AT_ONCE_MAX} events at one instant"));
+        }
         self.kernel.counters.steps += 1;
         self.prepare_next();
         self.handle(slot).map_err(MachineError::Memory)?;
@@ -239,8 +210,7 @@ impl Machine {
         match slot {
             EventHandle::Cpu(cpu, CpuEvent::Burst) => self.cpu_event(cpu),
             EventHandle::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
-            EventHandle::Cpu(cpu, CpuEvent::Deferred) => self.signal_event(cpu),
-            EventHandle::Cpu(cpu, CpuEvent::Tick) => self.cpu_tick(cpu),
+            EventHandle::Cpu(cpu, CpuEvent::Signal) => self.signal_event(cpu),
             EventHandle::Cpu(cpu, CpuEvent::Timer) => self.timer_due(cpu),
             EventHandle::Task(number) => self.sleep_over(Slot(number)),
             EventHandle::Timer(number) => self.timer_event(number),
@@ -250,7 +220,8 @@ impl Machine {
             EventHandle::Machine(agenda::LEAD_IN) => self.begin_lead_in(),
             EventHandle::Machine(agenda::PROGRAMS) => self.programs_event(),
             EventHandle::Machine(agenda::WATCHDOG) => {
-                self.watchdog();
+                self.check_for_stall();
+                self.arm_watchdog();
                 Ok(())
             }
             EventHandle::Machine(_) => Ok(()),
@@ -260,8 +231,7 @@ impl Machine {
     /// A setting takes effect, between two steps of the machine and at no cost to it.
     fn setting_event(&mut self) -> Step {
         let now = self.kernel.clock.now_ns();
-        while self.changes.last().is_some_and(|change| change.at_ns <= now) {
-            let Some(change) = self.changes.pop() else { break };
+        while let Some(change) = self.changes.pop_if(|change| change.at_ns <= now) {
             match change.target {
                 Target::Global { global, bytes } => {
                     self.program.set_global(&self.policy.globals[global], &bytes)?;
@@ -276,10 +246,7 @@ impl Machine {
                 }
             }
         }
-        if let Some(change) = self.changes.last() {
-            let at = change.at_ns;
-            self.kernel.events.arm(EventHandle::Machine(agenda::SETTING), at);
-        }
+        self.kernel.plan(agenda::SETTING, self.changes.last().map(|change| change.at_ns));
         Ok(())
     }
 
@@ -287,9 +254,8 @@ impl Machine {
     /// no cost; with one they exist and sleep, and are woken.
     fn start_event(&mut self) -> Step {
         let now = self.kernel.clock.now_ns();
-        while self.starts.last().is_some_and(|start| start.at_ns <= now) {
-            let Some(start) = self.starts.pop() else { break };
-            if self.lead_in_ns == 0 {
+        while let Some(start) = self.starts.take_due(now) {
+            if self.starts.lead_in_ns == 0 {
                 self.make_tasks(start, Stage::Advance)?;
             } else {
                 self.wake_group(start.spec)?;
@@ -298,7 +264,7 @@ impl Machine {
                 return Ok(());
             }
         }
-        self.arm_starts();
+        self.kernel.plan(agenda::START, self.starts.next_ns());
         Ok(())
     }
 
@@ -308,7 +274,7 @@ impl Machine {
             let actor = self.actors.spawn(start.spec, None);
             self.on_cpu(0, |machine| {
                 machine.fork(None, actor)?;
-                if let Some(slot) = machine.slot_of(actor) {
+                if let Some(slot) = machine.kernel.tasks.of_actor(actor) {
                     machine.kernel.task_mut(slot).stage = stage;
                 }
                 Ok(())
@@ -322,37 +288,18 @@ impl Machine {
 
     /// The lead-in begins: all tasks that will start are made, and sleep until they are woken at their time.
     fn begin_lead_in(&mut self) -> Step {
-        for index in (0..self.starts.len()).rev() {
-            self.make_tasks(self.starts[index], Stage::Block(TaskState::Sleeping, None))?;
-        }
-        Ok(())
+        let starts: Vec<Start> = self.starts.iter().collect();
+        let asleep = Stage::Block(TaskState::Sleeping, None);
+        starts.into_iter().try_for_each(|start| self.make_tasks(start, asleep))
     }
 
     /// Wakes the tasks of a group, in the order of their birth.
     fn wake_group(&mut self, spec: usize) -> Step {
         let of_group = |slot: &Slot| self.actors.spec(self.kernel.task(*slot).actor) == spec;
-        let group: Vec<Slot> =
-            self.actor_slots.iter().flatten().copied().filter(of_group).collect();
+        let group: Vec<Slot> = self.kernel.tasks.by_actor().filter(of_group).collect();
         self.on_cpu(0, |machine| {
-            for slot in group {
-                machine.wake_up(slot, false)?;
-            }
-            Ok(())
+            group.into_iter().try_for_each(|slot| machine.wake_up(slot, false))
         })
-    }
-
-    /// Whether the task of an actor sleeps until its group starts.
-    pub(crate) fn sleeps_until_start(&self, actor: ActorId) -> bool {
-        let spec = self.actors.spec(actor);
-        self.lead_in_ns > 0 && self.starts.iter().any(|start| start.spec == spec)
-    }
-
-    /// Puts the next start on the agenda.
-    pub(crate) fn arm_starts(&mut self) {
-        if let Some(start) = self.starts.last() {
-            let at = start.at_ns;
-            self.kernel.events.arm(EventHandle::Machine(agenda::START), at);
-        }
     }
 
     /// Reports what went wrong in the last step.
@@ -362,7 +309,8 @@ impl Machine {
             return Err(error);
         }
         if self.kernel.check && !self.finished {
-            self.check_step();
+            let in_vain = waits_in_vain(&self.actors, &self.starts);
+            self.kernel.check_step(&in_vain, self.idle_bound_ns);
         }
         match self.kernel.violation.take() {
             Some(violation) => {
@@ -381,7 +329,8 @@ impl Machine {
         self.close_accounts().map_err(MachineError::Memory)?;
         if !self.finished {
             self.check_for_stall();
-            self.unregister().map_err(MachineError::Memory)?;
+            self.kernel.exit(ExitKind::Unregistered, 0, String::new());
+            self.disable().map_err(MachineError::Memory)?;
         }
         self.kernel.write_all();
         self.outcome()?;
@@ -389,7 +338,7 @@ impl Machine {
         self.kernel.trace.end_ns = end;
         let counters = self.counters();
         let Kernel { trace, log, exit, .. } = self.kernel;
-        let exit = exit.unwrap_or_else(|| unreachable!("`unregister` and `disable` leave an exit"));
+        let exit = exit.unwrap_or_else(|| unreachable!("`disable` leaves an exit"));
         Ok(RunResult { trace, exit, log: log.into_lines(), counters, waiting: self.waiting })
     }
 
@@ -400,8 +349,19 @@ impl Machine {
             self.kernel.book_idle(cpu);
         }
         if self.kernel.check {
-            self.check_time();
+            self.kernel.check_time(&waits_in_vain(&self.actors, &self.starts));
         }
         Ok(())
+    }
+}
+
+/// Why an actor that sleeps will never be woken, as far as can be seen; told whether its timer is set.
+fn waits_in_vain(
+    actors: &Actors,
+    starts: &Starts,
+) -> impl Fn(ActorId, bool) -> Option<&'static str> {
+    move |actor, armed| {
+        let armed = armed || starts.holds_back(actors.spec(actor));
+        actors.why_it_waits_in_vain(actor, armed)
     }
 }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairground_bpf::{Engine, Env, Global, Image, Lack, LoadError, Object, OpsValue, StructOps};
+use fairground_trace::CallbackKind;
 
 use crate::cost::calls;
-use crate::kernel::{Kernel, Op};
-use crate::layout::{OPS_CALLBACKS, cid_form_name, constant, kernel_types};
+use crate::kernel::Kernel;
+use crate::layout::{constant, kernel_types};
+use crate::op::Op;
 use crate::setup::Prepared;
 use crate::topology::{self, globals::TopologyArray};
 use crate::{abi, kfuncs, settings};
@@ -129,6 +131,11 @@ impl OpsTable {
         self.functions[op as usize]
     }
 
+    /// The function of the callback of a kind.
+    pub(crate) fn of_kind(&self, kind: CallbackKind) -> Option<usize> {
+        Op::ALL.iter().find(|op| op.kind() == kind).and_then(|op| self.function(*op))
+    }
+
     /// `SCX_HAS_OP`.
     #[inline]
     pub(crate) fn has(&self, op: Op) -> bool {
@@ -170,8 +177,7 @@ impl Policy {
 
     /// The callbacks that it implements, in the kernel's order.
     pub fn callbacks(&self) -> Vec<&'static str> {
-        let implemented = self.ops.functions.iter().zip(OPS_CALLBACKS);
-        implemented.filter(|(function, _)| function.is_some()).map(|(_, name)| *name).collect()
+        Op::ALL.iter().filter(|op| self.ops.has(**op)).map(|op| op.name()).collect()
     }
 
     /// Its tunables: the global numbers, switches and enumerations that a setting can change, in the order of the
@@ -203,11 +209,13 @@ pub fn lacks(object: &Object) -> Vec<Lack> {
 
 /// Whether a callback (`dump`, `sub_attach`, …; of either form of table) is ever called here.
 pub fn is_called(callback: &str) -> bool {
-    let known = OPS_CALLBACKS.iter().any(|name| [*name, cid_form_name(name)].contains(&callback));
-    let idle = ["core_sched_before", "cpu_acquire", "cpu_release", "cpu_online", "cpu_offline"];
-    let idle_cids = ["cid_online", "cid_offline"];
-    let dumps = callback.starts_with("dump");
-    known && !dumps && !idle.contains(&callback) && !idle_cids.contains(&callback)
+    let named = |op: &&Op| [op.name(), op.cid_form_name()].contains(&callback);
+    let never = |op: &Op| {
+        let by_hotplug = matches!(op, Op::CpuOnline | Op::CpuOffline);
+        let by_other_classes = matches!(op, Op::CpuAcquire | Op::CpuRelease | Op::CoreSchedBefore);
+        by_hotplug || by_other_classes || matches!(op, Op::Dump | Op::DumpCpu | Op::DumpTask)
+    };
+    Op::ALL.iter().find(named).is_some_and(|op| !never(op))
 }
 
 /// The kernel that programs are linked against.
@@ -254,8 +262,8 @@ fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
     };
     let mut functions = [None; Op::COUNT];
     let cid_form = ops.type_name == CID_FORM;
-    for (slot, name) in functions.iter_mut().zip(OPS_CALLBACKS) {
-        *slot = ops.function(if cid_form { cid_form_name(name) } else { name });
+    for (slot, op) in functions.iter_mut().zip(Op::ALL) {
+        *slot = ops.function(if cid_form { op.cid_form_name() } else { op.name() });
     }
     let batch = match int("dispatch_max_batch") {
         0 => abi::DISPATCH_BATCH_DFL,

@@ -245,35 +245,21 @@ fn parse_number(global: &Global, value: &str) -> Result<i128, String> {
     Ok(sign(total_ns / unit))
 }
 
-/// The names nearest to a misspelt one: at most three with few edits, else all of them.
+/// The name nearest to a misspelt one, if it takes few edits; else all names in order.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut ranked: Vec<(usize, &str)> = known.map(|k| (edits(name, k), k)).collect();
+    let name = name.to_ascii_lowercase();
+    let edits = |other: &str| strsim::levenshtein(&name, &other.to_ascii_lowercase());
+    let mut ranked: Vec<(usize, &str)> = known.map(|other| (edits(other), other)).collect();
     ranked.sort_unstable();
-    let bound = (name.len() / 3).max(2);
-    let close: Vec<String> =
-        ranked.iter().filter(|(d, _)| *d <= bound).take(3).map(|(_, k)| (*k).to_owned()).collect();
-    if !close.is_empty() {
-        return close.into_iter().take(1).collect();
-    }
-    let mut all: Vec<String> = ranked.into_iter().map(|(_, k)| k.to_owned()).collect();
-    all.sort_unstable();
-    all
-}
-
-/// Levenshtein's distance, ignoring case.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<u8> = b.bytes().map(|c| c.to_ascii_lowercase()).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.bytes().map(|c| c.to_ascii_lowercase()).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substitute = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
+    match ranked.first() {
+        Some((edits, first)) if *edits <= (name.len() / 3).max(2) => vec![(*first).to_owned()],
+        _ => {
+            let mut all: Vec<String> =
+                ranked.into_iter().map(|(_, other)| other.to_owned()).collect();
+            all.sort_unstable();
+            all
         }
     }
-    row[b.len()]
 }
 
 #[cfg(test)]

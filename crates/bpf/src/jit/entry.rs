@@ -88,14 +88,12 @@ thread_local! {
 }
 
 /// Runs the outermost `body` with faults of `vm`'s code caught on this thread.
-#[inline]
+#[inline(always)]
 pub(crate) fn catching<T>(vm: *mut Vm, body: impl FnOnce() -> T) -> T {
-    RUNNING.with(|running| {
-        let outer = running.replace(vm);
-        let result = body();
-        running.set(outer);
-        result
-    })
+    let outer = RUNNING.replace(vm);
+    let result = body();
+    RUNNING.set(outer);
+    result
 }
 
 /// The signal handlers that this crate replaced.

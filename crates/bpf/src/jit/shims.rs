@@ -38,11 +38,16 @@ impl Shims {
 fn outcome<H: Host>(call: &mut Call<H>, result: Result<u64, Trap>) -> Outcome {
     match result {
         Ok(value) => Outcome { value, trapped: 0 },
-        Err(trap) => {
-            call.state().pending = Some(trap);
-            Outcome { value: 0, trapped: 1 }
-        }
+        Err(trap) => failure(call, trap),
     }
+}
+
+// Apart, so that the shims save no registers for it.
+#[cold]
+#[inline(never)]
+fn failure<H: Host>(call: &mut Call<H>, trap: Trap) -> Outcome {
+    call.state().pending = Some(trap);
+    Outcome { value: 0, trapped: 1 }
 }
 
 /// # Safety

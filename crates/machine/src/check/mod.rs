@@ -1,7 +1,7 @@
 //! What must hold at every instant of a run, and the records that a check of it needs.
 //!
 //! With [`crate::MachineConfig::check`], each step of the machine is followed by a look at the tasks and CPUs that it
-//! touched (`flow/check.rs`), and now and then by a look at all of them. The records here are kept apart from the
+//! touched (`kernel/checks.rs`), and now and then by a look at all of them. The records here are kept apart from the
 //! machine's own: the [`Audit`] knows only the trace, the counts of runnable tasks are made anew.
 
 mod audit;

@@ -49,30 +49,21 @@ impl Summed {
         self.summary &= !(u32::from(*rest == 0) << word);
     }
 
-    /// The first CPU of the word's bits `keep` that is in this mask and in both others.
+    /// The first CPU of the word's bits `keep` that is in both masks.
     #[inline]
-    fn in_word(
-        &self,
-        word: usize,
-        keep: u64,
-        allowed: &CpuMask,
-        within: Option<&CpuMask>,
-    ) -> Option<u32> {
-        let mut bits = self.mask.words[word] & allowed.words[word] & keep;
-        if let Some(within) = within {
-            bits &= within.words[word];
-        }
+    fn in_word(&self, word: usize, keep: u64, allowed: &CpuMask) -> Option<u32> {
+        let bits = self.mask.words[word] & allowed.words[word] & keep;
         (bits != 0).then(|| word as u32 * 64 + bits.trailing_zeros())
     }
 
     /// The first CPU at or after `start`, else the first before it (the kernel's `find_next_and_bit_wrap`).
-    fn next_wrap(&self, start: u32, allowed: &CpuMask, within: Option<&CpuMask>) -> Option<u32> {
+    fn next_wrap(&self, start: u32, allowed: &CpuMask) -> Option<u32> {
         if self.summary == 0 {
             return None;
         }
         let start = if start < MAX_CPUS { start } else { 0 };
         let (first, below) = (start as usize / 64, (1u64 << (start % 64)) - 1);
-        if let Some(cpu) = self.in_word(first, !below, allowed, within) {
+        if let Some(cpu) = self.in_word(first, !below, allowed) {
             return Some(cpu);
         }
         let upper = (u32::MAX << first) & !(1 << first);
@@ -80,13 +71,13 @@ impl Summed {
             let mut rest = part;
             while rest != 0 {
                 let word = rest.trailing_zeros() as usize;
-                if let Some(cpu) = self.in_word(word, u64::MAX, allowed, within) {
+                if let Some(cpu) = self.in_word(word, u64::MAX, allowed) {
                     return Some(cpu);
                 }
                 rest &= rest - 1;
             }
         }
-        self.in_word(first, below, allowed, within)
+        self.in_word(first, below, allowed)
     }
 }
 
@@ -206,23 +197,17 @@ impl IdleCpus {
         idle
     }
 
-    /// Picks and claims an idle CPU of `allowed` (and of `within`: the CPUs of a cache or node), a wholly idle core
-    /// first, only such a one with `whole_core` (`scx_pick_idle_cpu`). As in the kernel the search starts behind the
-    /// CPU that the same `caller` CPU got last time. Without SMT `whole_core` asks for nothing.
-    pub(crate) fn pick(
-        &mut self,
-        caller: u32,
-        allowed: &CpuMask,
-        within: Option<&CpuMask>,
-        whole_core: bool,
-    ) -> Option<u32> {
+    /// Picks and claims an idle CPU of `allowed`, a wholly idle core first, only such a one with `whole_core`
+    /// (`scx_pick_idle_cpu`). As in the kernel the search starts behind the CPU that the same `caller` CPU got last
+    /// time. Without SMT `whole_core` asks for nothing.
+    pub(crate) fn pick(&mut self, caller: u32, allowed: &CpuMask, whole_core: bool) -> Option<u32> {
         let start = self.last_pick[caller as usize] + 1;
-        let on_core = if self.smt { self.cores.next_wrap(start, allowed, within) } else { None };
+        let on_core = if self.smt { self.cores.next_wrap(start, allowed) } else { None };
         let cpu = match on_core {
             // A core's mark may be stale only where its CPU's is, and nothing else runs in between: the claim succeeds.
             Some(cpu) => cpu,
             None if self.smt && whole_core => return None,
-            None => self.cpus.next_wrap(start, allowed, within)?,
+            None => self.cpus.next_wrap(start, allowed)?,
         };
         self.last_pick[caller as usize] = cpu;
         self.claim(cpu).then_some(cpu)
@@ -239,14 +224,14 @@ impl IdleCpus {
             if self.cores.test(ask.prev_cpu) && self.claim(ask.prev_cpu) {
                 return (ask.prev_cpu, true);
             }
-            if let Some(cpu) = self.pick(ask.waker_cpu, ask.allowed, None, true) {
+            if let Some(cpu) = self.pick(ask.waker_cpu, ask.allowed, true) {
                 return (cpu, true);
             }
         }
         if self.claim(ask.prev_cpu) {
             return (ask.prev_cpu, true);
         }
-        match self.pick(ask.waker_cpu, ask.allowed, None, false) {
+        match self.pick(ask.waker_cpu, ask.allowed, false) {
             Some(cpu) => (cpu, true),
             None => (ask.prev_cpu, false),
         }
@@ -271,12 +256,12 @@ mod tests {
         let all = CpuMask::first_n(6);
         assert!(idle.claim(2), "CPU 3's core is no longer whole");
         assert_eq!(idle.cores(), &mask(&[0, 1, 4, 5]));
-        assert_eq!(idle.pick(0, &all, None, true), Some(1), "the search starts behind CPU 0");
-        assert_eq!(idle.pick(0, &all, None, true), Some(4));
-        assert_eq!(idle.pick(0, &all, None, true), None);
-        assert_eq!(idle.pick(0, &all, None, false), Some(5), "behind CPU 4, the last pick");
-        assert_eq!(idle.pick(0, &all, Some(&mask(&[3])), false), Some(3));
-        assert_eq!(idle.pick(0, &mask(&[1, 2, 3]), None, false), None);
+        assert_eq!(idle.pick(0, &all, true), Some(1), "the search starts behind CPU 0");
+        assert_eq!(idle.pick(0, &all, true), Some(4));
+        assert_eq!(idle.pick(0, &all, true), None);
+        assert_eq!(idle.pick(0, &all, false), Some(5), "behind CPU 4, the last pick");
+        assert_eq!(idle.pick(0, &mask(&[3]), false), Some(3));
+        assert_eq!(idle.pick(0, &mask(&[1, 2, 3]), false), None);
         idle.update(2, true);
         assert_eq!(idle.cores(), &CpuMask::EMPTY);
         idle.update(3, true);
@@ -328,7 +313,7 @@ mod tests {
             let both: Vec<u32> = idle.mask.and(&allowed).iter().collect();
             let from = if start < 1024 { start } else { 0 };
             let expected = both.iter().find(|cpu| **cpu >= from).or(both.first()).copied();
-            prop_assert_eq!(idle.next_wrap(start, &allowed, None), expected);
+            prop_assert_eq!(idle.next_wrap(start, &allowed), expected);
         }
 
         #[test]

@@ -1,6 +1,6 @@
 //! What the running task does next in user space, and what that does to others.
 
-use fairground_trace::{EventKind, Label, TaskState};
+use fairground_trace::{EventKind, TaskState};
 
 use super::{Machine, Step};
 use crate::MachineError;
@@ -36,13 +36,15 @@ impl Machine {
             Need::Spin => Stage::Compute(u64::MAX),
             Need::SpinOn { owner } => self.spins_on(slot, owner),
             Need::SleepUntil { at_ns, absolute } => {
-                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
+                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns, absolute)))
             }
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };
         if need == Need::Exit {
-            self.mark_exiting(slot)?;
+            // `exit_signals`: from here on the task is exiting; then it tells its parent.
+            self.kernel.task_mut(slot).exiting = true;
+            self.kernel.task(slot).publish_exiting(self.program.memory())?;
         }
         for effect in &effects {
             self.apply(cpu, slot, *effect)?;
@@ -54,7 +56,7 @@ impl Machine {
     fn apply(&mut self, cpu: u32, slot: Slot, effect: Effect) -> Step {
         match effect {
             Effect::Wake { actor, sync } => {
-                if let Some(target) = self.slot_of(actor) {
+                if let Some(target) = self.kernel.tasks.of_actor(actor) {
                     self.wake_up(target, sync)?;
                 }
                 Ok(())
@@ -70,12 +72,14 @@ impl Machine {
                 let mask = *self.actors.affinity(mask);
                 self.set_affinity(slot, mask)
             }
-            Effect::SetCgroup { cgroup } => self.move_self(slot, CgroupRef(cgroup)),
-            Effect::SetCgroupWeight { cgroup, weight } => {
-                self.set_weight_from_task(CgroupRef(cgroup), weight)
+            // `echo 0 > cgroup.procs`, `echo 300 > cpu.weight`.
+            Effect::SetCgroup { cgroup } => {
+                self.at_its_cost(cpu, |machine| machine.move_to_cgroup(&[slot], CgroupRef(cgroup)))
             }
+            Effect::SetCgroupWeight { cgroup, weight } => self
+                .at_its_cost(cpu, |machine| machine.set_cgroup_weight(CgroupRef(cgroup), weight)),
             Effect::Preempt { off } => {
-                self.kernel.rq(cpu).set_unpreempted(off);
+                self.kernel.rq(cpu).unpreempted = off;
                 Ok(())
             }
             Effect::SpinOver { actor } => {
@@ -87,7 +91,8 @@ impl Machine {
                 Ok(())
             }
             Effect::ContentionEnd { lock } => {
-                self.contention_ends(cpu, slot, lock);
+                let (task, lock) = (self.kernel.task(slot).id, self.lock_label(lock));
+                self.kernel.emit(cpu, 0, EventKind::ContentionEnd { task, lock });
                 Ok(())
             }
             Effect::Mark { label, value } => {
@@ -102,7 +107,7 @@ impl Machine {
     /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`),
     /// one that waits for a CPU handles the signal when it gets one.
     fn signal(&mut self, actor: ActorId) {
-        let Some(slot) = self.slot_of(actor) else { return };
+        let Some(slot) = self.kernel.tasks.of_actor(actor) else { return };
         let cpu = self.kernel.task(slot).cpu;
         self.kernel.task_mut(slot).signalled = true;
         let rq = &self.kernel.cpus[cpu as usize];
@@ -110,10 +115,12 @@ impl Machine {
         let runs = rq.curr() == Some(slot);
         if !runs {
             self.take_signal(slot);
-        } else if cpu != self.kernel.this_cpu && self.kernel.rq(cpu).send_signal() {
+        } else if cpu != self.kernel.this_cpu
+            && !std::mem::replace(&mut self.kernel.rq(cpu).signalled, true)
+        {
             self.kernel.counters.ipis += 1;
             let at = self.kernel.ipi_arrival_ns();
-            self.kernel.events.arm(EventHandle::Cpu(cpu, CpuEvent::Deferred), at);
+            self.kernel.events.arm(EventHandle::Cpu(cpu, CpuEvent::Signal), at);
         }
         if self.kernel.task(slot).begins && start_ns > self.kernel.clock.now_ns() {
             // On its way out of the kernel it sees the signal by itself.
@@ -125,7 +132,7 @@ impl Machine {
     /// A signal's interrupt arrives: the task that runs goes to its handler.
     pub(crate) fn signal_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
-            machine.kernel.rq(cpu).receive_signal();
+            machine.kernel.rq(cpu).signalled = false;
             if let Some(slot) = machine.kernel.cpus[cpu as usize].curr() {
                 machine.take_signal(slot);
             }
@@ -144,35 +151,5 @@ impl Machine {
             let actor = task.actor;
             self.actors.interrupt(actor, left);
         }
-    }
-
-    /// The task of an actor.
-    pub(crate) fn slot_of(&self, actor: ActorId) -> Option<Slot> {
-        self.actor_slots.get(actor.0 as usize).copied().flatten()
-    }
-
-    pub(crate) fn bind_actor(&mut self, actor: ActorId, slot: Slot) {
-        let index = actor.0 as usize;
-        if self.actor_slots.len() <= index {
-            self.actor_slots.resize(index + 1, None);
-        }
-        self.actor_slots[index] = Some(slot);
-    }
-
-    pub(crate) fn unbind_actor(&mut self, actor: ActorId) {
-        self.actor_slots[actor.0 as usize] = None;
-        self.actors.release(actor);
-    }
-
-    /// Texts of the workload's marks as labels of the trace.
-    pub(crate) fn intern_labels(&mut self) -> Result<(), MachineError> {
-        let texts = self.actors.labels().to_vec();
-        self.labels = texts.iter().map(|text| self.kernel.trace.intern(text)).collect();
-        if self.labels.iter().any(|Label(number)| *number > 255) {
-            return Err(MachineError::Workload(
-                "a trace holds at most 256 different marks; use fewer".to_owned(),
-            ));
-        }
-        Ok(())
     }
 }

@@ -1,13 +1,14 @@
-//! Changes of a running task's nice value and affinity, by itself.
+//! Changes of a task's nice value, slice length and affinity, by itself.
 
 use fairground_trace::{EventKind, TaskState};
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
-use crate::abi::{self, deq, enq};
+use crate::abi::{deq, enq};
 use crate::cpuset::CpuMask;
-use crate::kernel::{Op, Slot, write_mask};
+use crate::kernel::Slot;
 use crate::layout::offsets::task as field;
+use crate::op::Op;
 
 impl Machine {
     /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits
@@ -16,19 +17,12 @@ impl Machine {
         if self.kernel.task(slot).nice == nice {
             return Ok(());
         }
-        let insns = self.counted(|machine| {
-            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+        self.reweight(slot, |machine| {
             machine.kernel.task_mut(slot).nice = nice;
-            machine.publish_nice(slot)?;
-            let weight = abi::cgroup_weight(abi::nice_weight(nice));
-            machine.call_task_with(Op::SetWeight, slot, u64::from(weight));
-            machine.restore(slot)
+            machine.kernel.task(slot).publish_nice(machine.program.memory())
         })?;
-        let cpu = self.kernel.this_cpu;
         let task = self.kernel.task(slot).id;
-        self.kernel.emit(cpu, 0, EventKind::Nice { task, nice });
-        let ns = self.policy_ns(insns);
-        self.kernel.charge(cpu, ns);
+        self.kernel.emit(self.kernel.this_cpu, 0, EventKind::Nice { task, nice });
         Ok(())
     }
 
@@ -36,41 +30,30 @@ impl Machine {
     pub(crate) fn set_custom_slice(&mut self, slot: Slot, slice_ns: u64) -> Step {
         /// What the kernel lets a task ask for, ns.
         const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
-        let insns = self.counted(|machine| {
-            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+        self.reweight(slot, |machine| {
             let mem = machine.program.memory();
-            let task = machine.kernel.task(slot);
+            let addr = machine.kernel.task(slot).addr;
             let kept_ns = slice_ns.clamp(*SLICE_NS.start(), *SLICE_NS.end());
-            mem.store_u64(task.addr + field::CUSTOM_SLICE_NS, kept_ns)?;
-            mem.store_u8(task.addr + field::CUSTOM_SLICE, u8::from(slice_ns != 0))?;
-            let weight = abi::cgroup_weight(abi::nice_weight(task.nice));
-            machine.call_task_with(Op::SetWeight, slot, u64::from(weight));
-            machine.restore(slot)
-        })?;
-        let ns = self.policy_ns(insns);
-        self.kernel.charge(self.kernel.this_cpu, ns);
-        Ok(())
+            mem.store_u64(addr + field::CUSTOM_SLICE_NS, kept_ns)?;
+            mem.store_u8(addr + field::CUSTOM_SLICE, u8::from(slice_ns != 0))
+        })
     }
 
-    /// `set_load_weight` and `reweight_task_scx`: the weights that follow from a nice value.
-    pub(crate) fn publish_nice(&mut self, slot: Slot) -> Step {
-        let mem = self.program.memory();
-        let task = self.kernel.task(slot);
-        let prio = (120 + i32::from(task.nice)) as u32;
-        let weight = abi::nice_weight(task.nice);
-        for at in [field::PRIO, field::STATIC_PRIO, field::NORMAL_PRIO] {
-            mem.store_u32(task.addr + at, prio)?;
-        }
-        mem.store_u64(task.addr + field::LOAD_WEIGHT, u64::from(weight))?;
-        mem.store_u32(task.addr + field::LOAD_INV_WEIGHT, abi::inverse_weight(weight))?;
-        mem.store_u32(task.addr + field::SCX_WEIGHT, abi::cgroup_weight(weight))
+    /// Takes a task out, changes it, tells the scheduler its weight and puts it back, at the running CPU's cost.
+    fn reweight(&mut self, slot: Slot, change: impl FnOnce(&mut Self) -> Step) -> Step {
+        self.at_its_cost(self.kernel.this_cpu, |machine| {
+            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+            change(machine)?;
+            let weight = machine.kernel.task(slot).weight();
+            machine.call_task(Op::SetWeight, slot, Some(weight.into()));
+            machine.restore(slot)
+        })
     }
 
     /// Puts a task back after a change: a running one through the local queue and on, another one by `ops.enqueue()`.
-    pub(crate) fn restore(&mut self, slot: Slot) -> Step {
-        let cpu = self.kernel.task(slot).cpu;
-        let flags = enq::RESTORE | enq::NOCLOCK;
-        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
+    fn restore(&mut self, slot: Slot) -> Step {
+        let (cpu, flags) = (self.kernel.task(slot).cpu, enq::RESTORE | enq::NOCLOCK);
+        if self.kernel.runs(slot) {
             self.enqueue_task(slot, flags, Sticky::Here)?;
             return self.set_next(slot);
         }
@@ -86,9 +69,9 @@ impl Machine {
             // The system call fails with EINVAL and changes nothing.
             return Ok(());
         }
-        let insns = self.counted(|machine| {
+        self.at_its_cost(self.kernel.this_cpu, |machine| {
             machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
-            machine.publish_affinity(slot, &mask)?;
+            machine.kernel.set_allowed(machine.program.memory(), slot, &mask)?;
             if machine.has(Op::SetCpumask) {
                 let addr = machine.kernel.task(slot).addr;
                 let cids = &machine.kernel.cids;
@@ -100,30 +83,15 @@ impl Machine {
             }
             machine.restore(slot)
         })?;
-        let ns = self.policy_ns(insns);
-        self.kernel.charge(self.kernel.this_cpu, ns);
         let cpu = self.kernel.task(slot).cpu;
         if mask.test(cpu) {
             return Ok(());
         }
-        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
+        if self.kernel.runs(slot) {
             return self.leave_forbidden_cpu(cpu, slot);
         }
         let target = self.kernel.any_distribute(&mask).unwrap_or(cpu);
         self.move_queued_task(slot, target)
-    }
-
-    /// Keeps a task's affinity, and writes it where programs see it.
-    pub(crate) fn publish_affinity(&mut self, slot: Slot, mask: &CpuMask) -> Step {
-        let all = *mask == self.kernel.all_cpus;
-        let task = self.kernel.task_mut(slot);
-        task.allowed = if all { None } else { Some(Box::new(*mask)) };
-        task.allowed_count = mask.count();
-        let (addr, count) = (task.addr, task.allowed_count);
-        let mem = self.program.memory();
-        write_mask(mem, addr + field::CPUS_MASK, mask)?;
-        mem.store_u64(addr + field::CPUS_PTR, addr + field::CPUS_MASK)?;
-        mem.store_u32(addr + field::NR_CPUS_ALLOWED, count)
     }
 
     /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:

@@ -1,10 +1,29 @@
 //! Calling the scheduler.
 
+use fairground_bpf::{Context, Instance, Trap};
 use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::kernel::{Called, Meter, Op, Permission, Slot};
+use crate::kernel::{Kernel, Permission, Slot};
+use crate::op::Op;
+
+/// Instructions of the scheduler's program, and the divisions among them, at the start of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
+    insns: u64,
+    divisions: u64,
+}
+
+/// A function of the scheduler's program that is about to run.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) kind: CallbackKind,
+    pub(super) function: usize,
+    /// The task that it is called for.
+    pub(super) subject: Option<Slot>,
+    pub(super) permission: Permission,
+}
 
 impl Machine {
     /// `SCX_HAS_OP`: whether the scheduler has a callback, and is in charge.
@@ -13,101 +32,82 @@ impl Machine {
         self.policy.ops.has(op) && !self.broken
     }
 
-    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A
-    /// trap ends the scheduler's time in charge: it is not called again, and 0 is returned.
+    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about.
+    /// Without that callback, or when it traps: 0.
     #[inline]
     pub(crate) fn call(&mut self, op: Op, subject: Option<Slot>, args: &[u64]) -> u64 {
         let Some(function) = self.policy.ops.function(op) else { return 0 };
         if self.broken {
             return 0;
         }
-        let about = subject.filter(|_| op.is_about_its_task());
-        let inner = Permission::of(op, about);
-        let outer = std::mem::replace(&mut self.kernel.permission, inner);
-        self.set_context();
-        self.remember(op.kind(), subject.filter(|_| op.is_about_its_task()));
-        let was_in_charge = self.kernel.exit.is_none();
-        let before = self.program.insns();
-        let result = self.program.call(function, args, &mut self.kernel);
+        let permission = Permission::of(op, subject.filter(|_| op.is_about_its_task()));
+        let entry = Entry { kind: op.kind(), function, subject, permission };
+        let what = || format!("ops.{}()", op.name());
         self.kernel.calls_ns += self.kernel.cost.call_ns;
-        self.kernel.permission = outer;
-        self.kernel.idle_shown = false;
-        let insns = self.program.insns() - before;
-        self.kernel.counters.count_callback(op.kind());
-        if self.kernel.trace_options.callbacks {
-            let task = subject.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-            let cpu = self.kernel.this_cpu;
-            self.kernel.emit(cpu, insns, EventKind::Callback { kind: op.kind(), task });
-        }
-        let value = match &result {
-            Ok(value) => *value,
-            Err(trap) => {
-                let name = crate::layout::OPS_CALLBACKS[op as usize];
-                self.trapped(&format!("ops.{name}()"), trap);
-                0
-            }
-        };
-        if was_in_charge && self.kernel.exit.is_some() {
-            let place = result.as_ref().err().and_then(fairground_bpf::Trap::place);
-            self.explain_call(op.kind(), function, subject, place);
-        }
+        let (value, _) =
+            self.execute(entry, what, |program, kernel| program.call(function, args, kernel));
         value
     }
 
-    /// Notes a callback that begins, for the report of a failure.
+    /// Runs a function of the scheduler's program on the executing CPU: what it returned, and the instructions that it
+    /// executed. A trap ends the scheduler's time in charge: it is not called again, and 0 is returned. `what` names the
+    /// function in the message then.
     #[inline]
-    pub(crate) fn remember(&mut self, kind: CallbackKind, about: Option<Slot>) {
-        let (time_ns, cpu) = (self.kernel.clock.now_ns(), self.kernel.this_cpu);
-        let mut task = TaskId::IDLE;
-        if let Some(slot) = about {
-            // No part of the machine's state: the checker need not look.
-            let about = &mut self.kernel.tasks[slot];
-            about.last_call = Some(kind);
-            task = about.id;
+    pub(super) fn execute(
+        &mut self,
+        entry: Entry,
+        what: impl FnOnce() -> String,
+        run: impl FnOnce(&mut Instance<Kernel>, &mut Kernel) -> Result<u64, Trap>,
+    ) -> (u64, u64) {
+        let Entry { kind, function, subject, permission } = entry;
+        self.kernel.permission = permission;
+        self.set_context();
+        self.kernel.remember_call(kind, permission.task());
+        let was_in_charge = self.kernel.exit.is_none();
+        let before = self.program.insns();
+        let result = run(&mut self.program, &mut self.kernel);
+        let insns = self.program.insns() - before;
+        self.kernel.idle_shown = false;
+        self.kernel.counters.count_callback(kind);
+        // What the loader runs (`Other`) is no callback.
+        if self.kernel.trace_options.callbacks && kind != CallbackKind::Other {
+            let task = subject.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
+            let cpu = self.kernel.this_cpu;
+            self.kernel.emit(cpu, insns, EventKind::Callback { kind, task });
         }
-        self.kernel.history.push(Called { time_ns, task, cpu, kind });
+        if let Err(trap) = &result {
+            self.trapped(&what(), trap);
+        }
+        if was_in_charge && self.kernel.exit.is_some() {
+            let place = result.as_ref().err().and_then(Trap::place);
+            self.kernel.explain_call(&self.policy, (kind, function), subject, place);
+        }
+        (result.unwrap_or(0), insns)
     }
 
-    /// Calls a callback about one task, if the scheduler has it: `op(p)`.
-    #[inline]
-    pub(crate) fn call_task(&mut self, op: Op, slot: Slot) {
+    /// Calls a callback about one task, if the scheduler has it: `op(p)`, or `op(p, value)`.
+    #[inline(always)]
+    pub(crate) fn call_task(&mut self, op: Op, slot: Slot, value: Option<u64>) {
         if self.kernel.check {
-            self.check_order(op, slot);
+            self.kernel.check_order(op, slot);
         }
         if self.has(op) {
-            let addr = self.kernel.task(slot).addr;
-            self.call(op, Some(slot), &[addr]);
-        }
-    }
-
-    /// Calls a callback about one task with another argument: `op(p, value)`.
-    #[inline]
-    pub(crate) fn call_task_with(&mut self, op: Op, slot: Slot, value: u64) {
-        if self.kernel.check {
-            self.check_order(op, slot);
-        }
-        if self.has(op) {
-            let addr = self.kernel.task(slot).addr;
-            self.call(op, Some(slot), &[addr, value]);
+            let args = [self.kernel.task(slot).addr, value.unwrap_or(0)];
+            self.call(op, Some(slot), &args[..1 + usize::from(value.is_some())]);
         }
     }
 
     /// Tells the program which CPU it runs on, what time it is, and which task is current.
     #[inline]
-    pub(crate) fn set_context(&mut self) {
+    fn set_context(&mut self) {
         let cpu = self.kernel.this_cpu;
-        let rq = &self.kernel.cpus[cpu as usize];
-        let task = rq.curr().map_or(rq.idle_addr(), |slot| self.kernel.task(slot).addr);
-        let now_ns = self.kernel.clock.now_ns();
-        let context = self.program.context();
-        context.cpu = cpu;
-        context.now_ns = now_ns;
-        context.task = task;
+        let (now_ns, task) = (self.kernel.clock.now_ns(), self.kernel.curr_addr(cpu));
+        *self.program.context() = Context { cpu, now_ns, task };
     }
 
     /// The scheduler's program ended in a trap.
     #[cold]
-    pub(crate) fn trapped(&mut self, what: &str, trap: &fairground_bpf::Trap) {
+    fn trapped(&mut self, what: &str, trap: &Trap) {
         self.broken = true;
         self.kernel.queues.end_all();
         let text = format!("{what}: {trap}");
@@ -120,29 +120,33 @@ impl Machine {
 
     /// Begins to measure what the scheduler's program executes.
     #[inline]
-    pub(crate) fn meter(&self) -> Meter {
+    pub(super) fn meter(&self) -> Meter {
         Meter { insns: self.program.insns(), divisions: self.program.divisions() }
-    }
-
-    /// What was executed since.
-    #[inline]
-    pub(crate) fn since(&self, meter: Meter) -> Meter {
-        self.meter().less(meter)
     }
 
     /// Instructions since `meter`, booked on a path.
     #[inline]
-    pub(crate) fn book(&mut self, path: Path, meter: Meter) -> u64 {
-        let Meter { insns, divisions } = self.since(meter);
+    pub(super) fn book(&mut self, path: Path, meter: Meter) -> u64 {
+        let insns = self.program.insns() - meter.insns;
+        let divisions = self.program.divisions() - meter.divisions;
         self.kernel.counters.count_path(path, insns, divisions);
         insns
     }
 
-    /// Runs a step on a CPU and returns how many instructions the scheduler executed in it.
+    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
+    /// are carried over.
     #[inline]
-    pub(crate) fn counted(&mut self, step: impl FnOnce(&mut Self) -> Step) -> Step<u64> {
+    pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
+        let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);
+        self.kernel.cost.policy_ns(insns, &mut self.carry_ps).saturating_add(calls_ns)
+    }
+
+    /// Runs a step and charges a CPU for what the scheduler executed in it.
+    pub(crate) fn at_its_cost(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         let before = self.program.insns();
         step(self)?;
-        Ok(self.program.insns() - before)
+        let ns = self.policy_ns(self.program.insns() - before);
+        self.kernel.charge(cpu, ns);
+        Ok(())
     }
 }

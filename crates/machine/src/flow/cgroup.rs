@@ -5,10 +5,9 @@ use fairground_trace::EventKind;
 use super::enqueue::Sticky;
 use super::{Machine, Step};
 use crate::abi::{self, deq, enq};
-use crate::kernel::{CgroupRef, Op, ScxState, Slot};
-use crate::layout::offsets::{
-    cgroup as cgroup_field, cgroup_init_args as init_args, task as field,
-};
+use crate::kernel::{CgroupRef, ScxState, Slot};
+use crate::layout::offsets::{cgroup as field, cgroup_init_args as init_args};
+use crate::op::Op;
 
 /// The largest errno (`MAX_ERRNO`).
 const ERRNO_MAX: i32 = 4095;
@@ -63,7 +62,7 @@ impl Machine {
         }
         self.kernel.cgroups.get_mut(cgroup).weight = weight;
         let tg = self.kernel.cgroups.task_group(cgroup);
-        self.program.memory().store_u32(tg + cgroup_field::TG_WEIGHT, weight)?;
+        self.program.memory().store_u32(tg + field::TG_WEIGHT, weight)?;
         let cpu = self.kernel.this_cpu;
         self.kernel.emit(cpu, 0, EventKind::CgroupWeight { cgroup: cgroup.id(), weight });
         Ok(())
@@ -76,18 +75,15 @@ impl Machine {
     /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of
     /// all; when one is refused, `cgroup_cancel_move` of those before it, and no task moves. Then for each: if it is
     /// runnable `dequeue` (if the scheduler owned it), `stopping` (if it runs) and `quiescent`; `cgroup_move`; and
-    /// `runnable`, `enqueue` or, if it runs, `running` again. True: they moved.
-    pub(crate) fn move_to_cgroup(&mut self, slots: &[Slot], to: CgroupRef) -> Step<bool> {
+    /// `runnable`, `enqueue` or, if it runs, `running` again.
+    pub(crate) fn move_to_cgroup(&mut self, slots: &[Slot], to: CgroupRef) -> Step {
         let elsewhere = |slot: &&Slot| self.kernel.task(**slot).cgroup != to;
         let slots: Vec<Slot> = slots.iter().filter(elsewhere).copied().collect();
         if !self.prepare_move(&slots, to) {
             self.kernel.counters.cgroup_moves_refused += 1;
-            return Ok(false);
+            return Ok(());
         }
-        for slot in slots {
-            self.move_task(slot, to)?;
-        }
-        Ok(true)
+        slots.into_iter().try_for_each(|slot| self.move_task(slot, to))
     }
 
     /// `scx_cgroup_can_attach`.
@@ -129,14 +125,14 @@ impl Machine {
     fn move_task(&mut self, slot: Slot, to: CgroupRef) -> Step {
         let task = self.kernel.task(slot);
         let (cpu, queued, addr, id) = (task.cpu, task.queued, task.addr, task.id);
-        let runs = self.kernel.cpus[cpu as usize].curr() == Some(slot);
+        let runs = self.kernel.runs(slot);
         if queued {
             self.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
         }
         let task = self.kernel.task_mut(slot);
         task.cgroup = to;
         let moved_from = task.moving_from.take();
-        self.publish_cgroup(slot)?;
+        self.kernel.publish_cgroup(self.program.memory(), slot)?;
         if let Some(from) = moved_from
             && self.has(Op::CgroupMove)
         {
@@ -160,22 +156,6 @@ impl Machine {
         Ok(())
     }
 
-    /// The running task moves itself (`echo 0 > cgroup.procs`).
-    pub(crate) fn move_self(&mut self, slot: Slot, to: CgroupRef) -> Step {
-        let insns = self.counted(|machine| machine.move_to_cgroup(&[slot], to).map(|_| ()))?;
-        let ns = self.policy_ns(insns);
-        self.kernel.charge(self.kernel.this_cpu, ns);
-        Ok(())
-    }
-
-    /// The running task sets a weight (`echo 300 > cpu.weight`).
-    pub(crate) fn set_weight_from_task(&mut self, cgroup: CgroupRef, weight: u32) -> Step {
-        let insns = self.counted(|machine| machine.set_cgroup_weight(cgroup, weight))?;
-        let ns = self.policy_ns(insns);
-        self.kernel.charge(self.kernel.this_cpu, ns);
-        Ok(())
-    }
-
     /// Every living task of a group of the workload moves, from outside the machine and at no cost to it.
     pub(crate) fn move_group(&mut self, spec: usize, to: CgroupRef) -> Step {
         let of_group = |slot: &Slot| {
@@ -186,16 +166,6 @@ impl Machine {
         let all = self.kernel.tasks.slots();
         let mut slots: Vec<Slot> = all.filter(of_group).collect();
         slots.sort_unstable_by_key(|slot| self.kernel.task(*slot).pid);
-        self.move_to_cgroup(&slots, to).map(|_| ())
-    }
-
-    /// Writes a task's cgroup where programs see it.
-    pub(crate) fn publish_cgroup(&self, slot: Slot) -> Step {
-        let mem = self.program.memory();
-        let task = self.kernel.task(slot);
-        let tg = self.kernel.cgroups.task_group(task.cgroup);
-        let css_set = self.kernel.cgroups.addr(task.cgroup) + cgroup_field::CSS_SET;
-        mem.store_u64(task.addr + field::SCHED_TASK_GROUP, tg)?;
-        mem.store_u64(task.addr + field::CGROUPS, css_set)
+        self.move_to_cgroup(&slots, to)
     }
 }

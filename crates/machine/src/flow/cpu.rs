@@ -4,9 +4,9 @@ use fairground_trace::TaskState;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::events::EventHandle;
-use crate::kernel::{Op, Slot, Stage};
-use crate::{SleepTimers, abi};
+use crate::abi;
+use crate::kernel::{Slot, Stage};
+use crate::op::Op;
 
 impl Machine {
     /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs,
@@ -41,74 +41,66 @@ impl Machine {
     /// A reschedule interrupt arrives. An idle CPU has to come out of its idle state first.
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
-            machine.wake_from_idle(cpu);
+            machine.kernel.wake_from_idle(cpu);
             Ok(())
         })
-    }
-
-    /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
-    pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
-        let rq = &self.kernel.cpus[cpu as usize];
-        if rq.is_idle() && rq.busy_until_ns() <= self.kernel.clock.now_ns() {
-            let ns = self.kernel.cost.idle_exit_ns;
-            self.kernel.charge_irqs_off(cpu, ns);
-        }
     }
 
     /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
     /// what is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
-        loop {
-            self.kernel.this_cpu = cpu;
-            if !self.kernel.reenqueues.is_empty() {
-                self.run_reenqueues(cpu)?;
-            }
-            self.kernel.flush_kicks(self.program.memory())?;
-            self.kernel.flush_ipis();
-            let rq = &self.kernel.cpus[cpu as usize];
-            let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
-            if self.kernel.exit.is_some() {
-                return Ok(());
-            }
-            let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
-            if let Some(at) = rq.timers.goes_on_ns()
-                && !(leaves && start <= self.kernel.clock.now_ns())
-            {
-                if at > self.kernel.clock.now_ns() {
-                    let at = self.computes_until_ns(cpu).unwrap_or(at);
-                    self.kernel.arm_cpu(cpu, at);
-                    return Ok(());
-                }
-                self.timer_interrupt(cpu)?;
-                if self.failure.is_some() {
-                    return Ok(());
-                }
-                continue;
-            }
-            let at = match curr {
-                None if !resched => u64::MAX,
-                None => start,
-                Some(slot) => match self.kernel.task(slot).stage {
-                    Stage::Compute(u64::MAX) if !resched => u64::MAX,
-                    Stage::Compute(left) if !resched => start.saturating_add(left),
-                    Stage::Advance if start > self.kernel.clock.now_ns() => {
-                        start.saturating_add(self.begin_run(slot, resched))
-                    }
-                    _ => start,
-                },
-            };
-            if at > self.kernel.clock.now_ns() {
-                self.kernel.arm_cpu(cpu, at);
-                return Ok(());
-            }
-            match curr {
-                None => self.schedule(None)?,
-                Some(slot) => self.next_stage(cpu, slot, resched)?,
-            }
-            if self.failure.is_some() {
-                return Ok(());
-            }
+        while self.does_next(cpu)? && self.failure.is_none() {}
+        Ok(())
+    }
+
+    /// The next thing on a CPU. False: nothing is due there now; the CPU's own event is armed for when something is.
+    // Within the loop of its caller it would begin with 40 instructions that prepare for its panics.
+    #[inline(never)]
+    fn does_next(&mut self, cpu: u32) -> Step<bool> {
+        self.kernel.this_cpu = cpu;
+        if !self.kernel.reenqueues.is_empty() {
+            self.run_reenqueues(cpu)?;
         }
+        self.kernel.flush_kicks(self.program.memory())?;
+        self.kernel.flush_ipis();
+        if self.kernel.exit.is_some() {
+            return Ok(false);
+        }
+        let now = self.kernel.clock.now_ns();
+        let rq = &self.kernel.cpus[cpu as usize];
+        let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
+        let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
+        if let Some(at) = rq.timers.goes_on_ns()
+            && !(leaves && start <= now)
+        {
+            if at > now {
+                let at = self.computes_until_ns(cpu).unwrap_or(at);
+                self.kernel.arm_cpu(cpu, at);
+                return Ok(false);
+            }
+            return self.timer_interrupt(cpu).map(|()| true);
+        }
+        let at = match curr {
+            None if !resched => u64::MAX,
+            None => start,
+            Some(slot) => match self.kernel.task(slot).stage {
+                Stage::Compute(u64::MAX) if !resched => u64::MAX,
+                Stage::Compute(left) if !resched => start.saturating_add(left),
+                Stage::Advance if start > now => {
+                    start.saturating_add(self.begin_run(slot, resched))
+                }
+                _ => start,
+            },
+        };
+        if at > now {
+            self.kernel.arm_cpu(cpu, at);
+            return Ok(false);
+        }
+        match curr {
+            None => self.schedule(None)?,
+            Some(slot) => self.next_stage(cpu, slot, resched)?,
+        }
+        Ok(true)
     }
 
     /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns;
@@ -144,8 +136,9 @@ impl Machine {
     }
 
     /// Kernel work on a CPU is done and something is due there at once.
+    #[inline]
     fn next_stage(&mut self, cpu: u32, slot: Slot, resched: bool) -> Step {
-        if resched && !self.spinners.is_empty() && self.stops_spinning(slot) {
+        if resched && !self.kernel.spinners.is_empty() && self.stops_spinning(slot) {
             return Ok(());
         }
         match self.kernel.task(slot).stage {
@@ -163,7 +156,7 @@ impl Machine {
 
     /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
-        if self.pays_way_off(slot) {
+        if self.kernel.pays_way_off(slot) {
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);
@@ -171,41 +164,12 @@ impl Machine {
         if std::mem::take(&mut task.woken) {
             return Ok(());
         }
-        if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
-            if at > self.kernel.clock.now_ns() {
-                self.kernel.events.arm(EventHandle::Task(slot.0), at);
-                return self.schedule(Some(state));
-            }
+        if let Some(at_ns) = until_ns
+            && !self.kernel.arm_wakeup(slot, state, at_ns)
+        {
             return Ok(());
         }
-        if let Some(at) = until_ns {
-            let slack_ns = match self.timers {
-                SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
-                SleepTimers::Jiffies => 0,
-            };
-            if at.saturating_add(slack_ns) <= self.kernel.clock.now_ns() {
-                // The timer has expired before the task could sleep (`do_nanosleep`).
-                return Ok(());
-            }
-            match self.timers {
-                SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
-                SleepTimers::Jiffies => self.kernel.events.arm(EventHandle::Task(slot.0), at),
-            }
-        }
         self.schedule(Some(state))
-    }
-
-    /// The way off the CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being paid now.
-    pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
-        let cpu = self.kernel.this_cpu;
-        let cost_ns = self.kernel.cost.block_ns;
-        let task = self.kernel.task_mut(slot);
-        task.blocks = !task.blocks && cost_ns > 0;
-        if task.blocks {
-            // Interrupts are off from here to the switch and in it.
-            self.kernel.charge_irqs_off(cpu, cost_ns);
-        }
-        self.kernel.task(slot).blocks
     }
 
     /// `yield_task_scx`. Callback: `yield`; without it the slice ends.
@@ -221,13 +185,5 @@ impl Machine {
             return Ok(());
         }
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
-    }
-
-    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
-    /// are carried over.
-    #[inline]
-    pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
-        let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);
-        self.kernel.cost.policy_ns(insns, &mut self.carry_ps).saturating_add(calls_ns)
     }
 }

@@ -1,26 +1,25 @@
 //! Building the machine and loading the scheduler.
 
 use fairground_bpf::{Instance, InstanceConfig};
-use fairground_trace::Trace;
+use fairground_trace::{Label, Trace};
 use fairground_workload::Workload;
 
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
-use crate::actors::{ActorId, Actors};
+use crate::actors::Actors;
 use crate::changes::{Change, Changes, Target};
 use crate::check::Checker;
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
-use crate::events::{EventHandle, EventQueue};
+use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Log, Op, Permission, Rq, Tasks, Timers, agenda, write_mask,
+    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, Spinners, Tasks, Timers, agenda,
 };
-use crate::layout::offsets::{
-    self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
-};
-use crate::machine::Start;
+use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
+use crate::op::Op;
 use crate::prng::{Prng, STREAM_SCHEDULER};
+use crate::starts::Starts;
 use crate::{Counters, MachineConfig, MachineError, Policy, Setting};
 
 /// How long a task may wait before the scheduler is ejected, ns.
@@ -53,6 +52,7 @@ impl Machine {
             null_loads: config.null_loads,
         })?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
+        preset(&mut program, policy, config)?;
         program.set_prices(config.cost.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let actors = new_actors(config, workload)?;
@@ -66,23 +66,23 @@ impl Machine {
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
-        let mut machine = Machine {
+        kernel.write_fixtures(program.memory()).map_err(MachineError::Memory)?;
+        let starts = Starts::new(workload, config.lead_in_ns);
+        check_workload(workload, &actors, &starts, config)?;
+        let labels = labels(&actors, &mut kernel.trace)?;
+        Ok(Machine {
             kernel,
             program,
             policy: policy.clone(),
             actors,
-            actor_slots: Vec::new(),
             effects: Vec::new(),
-            labels: Vec::new(),
+            labels,
             lock_labels: Vec::new(),
-            spinners: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
-            starts: starts(workload, config.lead_in_ns),
-            lead_in_ns: config.lead_in_ns,
+            starts,
             changes,
             group_names,
             carry_ps: 0,
-            timers: config.timers,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
             max_events: config.max_events,
@@ -93,88 +93,9 @@ impl Machine {
             broken: false,
             finished: false,
             waiting: Vec::new(),
-            steps_at_once: 0,
             stepwise: false,
             failure: None,
-        };
-        machine.check_workload(workload, config.max_tasks)?;
-        machine.preset(config)?;
-        Ok(machine)
-    }
-
-    /// Writes what programs find before they run.
-    fn preset(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
-        self.intern_labels()?;
-        self.write_fixtures().map_err(MachineError::Memory)?;
-        self.preset_hz(config).map_err(MachineError::Memory)?;
-        self.preset_topology(config)
-    }
-
-    /// The affinities of the workload must leave each task a CPU, and its tasks must fit in.
-    fn check_workload(&self, workload: &Workload, max_tasks: u32) -> Result<(), MachineError> {
-        for (spec, task) in workload.tasks.iter().enumerate() {
-            if let Some(affinity) = self.actors.start_affinity(spec)
-                && !self.actors.affinity(affinity).intersects(&self.kernel.all_cpus)
-            {
-                return Err(MachineError::Workload(format!(
-                    "the tasks `{}` may run on CPUs that this machine of {} CPUs does not have; \
-                     give the machine more CPUs, or the tasks others",
-                    task.name,
-                    self.kernel.nr_cpus()
-                )));
-            }
-        }
-        let total: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
-        if total > u64::from(max_tasks) {
-            return Err(MachineError::Workload(format!(
-                "it starts {total} tasks; the machine has room for {max_tasks}"
-            )));
-        }
-        Ok(())
-    }
-
-    /// What programs see of the machine itself: masks, run queues, idle tasks.
-    fn write_fixtures(&mut self) -> Step {
-        let mem = self.program.memory();
-        let kernel = &self.kernel;
-        write_mask(mem, kernel.masks.possible, &kernel.all_cpus)?;
-        for (cpu, rq) in kernel.cpus.iter().enumerate() {
-            let cpu = cpu as u32;
-            mem.store_u32(rq.addr() + rq_field::CPU, cpu)?;
-            mem.store_u64(rq.addr() + rq_field::CURR, rq.idle_addr())?;
-            mem.store_u64(rq.addr() + rq_field::IDLE, rq.idle_addr())?;
-            let idle = rq.idle_addr();
-            super::fork::write_comm(mem, idle, &format!("swapper/{cpu}"))?;
-            mem.store_u32(idle + field::PRIO, 120)?;
-            mem.store_u32(idle + field::STATIC_PRIO, 120)?;
-            mem.store_u32(idle + field::THREAD_INFO_CPU, cpu)?;
-            mem.store_u32(idle + field::NR_CPUS_ALLOWED, 1)?;
-            mem.store_u64(idle + field::CPUS_PTR, idle + field::CPUS_MASK)?;
-            write_mask(mem, idle + field::CPUS_MASK, &CpuMask::one(cpu))?;
-        }
-        Ok(())
-    }
-
-    /// `CONFIG_HZ` is the machine's, not the program's: each instance gets it anew.
-    fn preset_hz(&mut self, config: &MachineConfig) -> Step {
-        match &self.policy.hz {
-            Some(global) => {
-                let bytes = u64::from(config.hz).to_le_bytes();
-                self.program.set_global(global, &bytes[..(global.size as usize).min(8)])
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Writes which CPUs share a core, a cache, a node and a socket, for a program that asks for it.
-    fn preset_topology(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
-        for array in &self.policy.topology {
-            let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
-            self.program
-                .set_global(&self.policy.globals[array.global], &bytes)
-                .map_err(MachineError::Memory)?;
-        }
-        Ok(())
+        })
     }
 
     /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of every cgroup.
@@ -199,14 +120,9 @@ impl Machine {
         // Loading took its time before the run.
         self.policy_ns(0);
         self.arm_watchdog();
-        if self.lead_in_ns > 0 {
-            self.kernel.events.arm(EventHandle::Machine(agenda::LEAD_IN), 0);
-        }
-        self.arm_starts();
-        if let Some(change) = self.changes.last() {
-            let at = change.at_ns;
-            self.kernel.events.arm(EventHandle::Machine(agenda::SETTING), at);
-        }
+        self.kernel.plan(agenda::LEAD_IN, (self.starts.lead_in_ns > 0).then_some(0));
+        self.kernel.plan(agenda::START, self.starts.next_ns());
+        self.kernel.plan(agenda::SETTING, self.changes.last().map(|change| change.at_ns));
         Ok(())
     }
 
@@ -220,14 +136,6 @@ impl Machine {
             }
         }
         self.kernel.this_cpu = 0;
-    }
-
-    /// The CPUs on which an actor may start.
-    pub(crate) fn affinity_of(&self, actor: ActorId) -> CpuMask {
-        match self.actors.start_affinity(self.actors.spec(actor)) {
-            Some(affinity) => self.actors.affinity(affinity).and(&self.kernel.all_cpus),
-            None => self.kernel.all_cpus,
-        }
     }
 }
 
@@ -258,6 +166,26 @@ fn guest_masks(program: &Instance<Kernel>) -> Result<GuestMasks, MachineError> {
 fn publish_cgroups(program: &Instance<Kernel>, cgroups: &mut Cgroups) -> Result<(), MachineError> {
     let base = program.alloc(cgroup::STRIDE * cgroups.len() as u64, 64)?;
     cgroups.publish(program.memory(), base).map_err(MachineError::Memory)
+}
+
+/// What the machine, not the program, says: `CONFIG_HZ`, and which CPUs share a core, a cache, a node and a socket, for
+/// a program that asks for it.
+fn preset(
+    program: &mut Instance<Kernel>,
+    policy: &Policy,
+    config: &MachineConfig,
+) -> Result<(), MachineError> {
+    if let Some(global) = &policy.hz {
+        let bytes = u64::from(config.hz).to_le_bytes();
+        let bytes = &bytes[..(global.size as usize).min(8)];
+        program.set_global(global, bytes).map_err(MachineError::Memory)?;
+    }
+    for array in &policy.topology {
+        let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
+        let global = &policy.globals[array.global];
+        program.set_global(global, &bytes).map_err(MachineError::Memory)?;
+    }
+    Ok(())
 }
 
 /// What holds from the start on.
@@ -292,27 +220,50 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     Ok(actors)
 }
 
-/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's
-/// order.
-fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
-    let start = |at_ns: u64| at_ns.saturating_add(lead_in_ns);
-    let mut starts: Vec<Start> = workload
-        .tasks
-        .iter()
-        .enumerate()
-        .filter_map(|(spec, task)| {
-            Some(Start { at_ns: start(task.start_ns?), spec, count: task.count })
-        })
-        .collect();
-    starts.sort_by_key(|start| (start.at_ns, start.spec));
-    starts.reverse();
-    starts
-}
-
 /// The cgroups in which the workload's groups begin, where it says so.
 fn first_cgroups(workload: &Workload) -> Vec<Option<CgroupRef>> {
     let first = |cgroup: usize| CgroupRef(cgroup as u32);
     workload.tasks.iter().map(|task| task.cgroup.map(first)).collect()
+}
+
+/// The affinities of the workload must leave each task a CPU, and its tasks must fit in.
+fn check_workload(
+    workload: &Workload,
+    actors: &Actors,
+    starts: &Starts,
+    config: &MachineConfig,
+) -> Result<(), MachineError> {
+    for (spec, task) in workload.tasks.iter().enumerate() {
+        if let Some(affinity) = actors.start_affinity(spec)
+            && !actors.affinity(affinity).intersects(&config.topology.all())
+        {
+            return Err(MachineError::Workload(format!(
+                "the tasks `{}` may run on CPUs that this machine of {} CPUs does not have; give \
+                 the machine more CPUs, or the tasks others",
+                task.name,
+                config.cpus()
+            )));
+        }
+    }
+    let total: u64 = starts.iter().map(|start| u64::from(start.count)).sum();
+    if total > u64::from(config.max_tasks) {
+        return Err(MachineError::Workload(format!(
+            "it starts {total} tasks; the machine has room for {}",
+            config.max_tasks
+        )));
+    }
+    Ok(())
+}
+
+/// Texts of the workload's marks as labels of the trace.
+fn labels(actors: &Actors, trace: &mut Trace) -> Result<Vec<Label>, MachineError> {
+    let labels: Vec<Label> = actors.labels().iter().map(|text| trace.intern(text)).collect();
+    if labels.iter().any(|Label(number)| *number > 255) {
+        return Err(MachineError::Workload(
+            "a trace holds at most 256 different marks; use fewer".to_owned(),
+        ));
+    }
+    Ok(labels)
 }
 
 fn new_kernel(
@@ -340,9 +291,10 @@ fn new_kernel(
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
+        spinners: Spinners::default(),
         builtin_idle,
         this_cpu: 0,
-        permission: Permission::NONE,
+        permission: Permission::UNLOCKED,
         direct: DirectDispatch::Closed,
         buffer: DispatchBuffer::new(ops.batch),
         kicks: Kicks::new(cpus),
@@ -351,6 +303,7 @@ fn new_kernel(
         exit: None,
         events: EventQueue::new(cpus, 1024),
         timers: Timers::default(),
+        sleep_timers: config.timers,
         armings: 0,
         qseq: 0,
         prng: Prng::new(config.seed).fork(STREAM_SCHEDULER),

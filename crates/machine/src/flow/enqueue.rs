@@ -2,7 +2,8 @@
 
 use super::{Machine, Step};
 use crate::abi::{self, deq, enq, ops_flag};
-use crate::kernel::{DirectDispatch, DsqRef, Op, OpsState, Slot};
+use crate::kernel::{DirectDispatch, DsqRef, OpsState, Slot};
+use crate::op::Op;
 
 /// Where [`Machine::do_enqueue_task`] puts a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Machine {
         self.kernel.task(slot).publish_flags(mem)?;
         self.kernel.rq(cpu).add_running(mem)?;
         if !migrating {
-            self.call_task_with(Op::Runnable, slot, enq_flags);
+            self.call_task(Op::Runnable, slot, Some(enq_flags));
         }
         self.do_enqueue_task(slot, enq_flags, sticky)
     }
@@ -64,7 +65,7 @@ impl Machine {
         task.qseq = qseq;
         task.ops_state = OpsState::Queueing;
         self.kernel.direct = DirectDispatch::Open(slot);
-        self.call_task_with(Op::Enqueue, slot, enq_flags);
+        self.call_task(Op::Enqueue, slot, Some(enq_flags));
         self.kernel.direct = DirectDispatch::Closed;
         if self.kernel.task(slot).ddsp.is_some() {
             return self.kernel.direct_dispatch(self.program.memory(), slot, enq_flags);
@@ -75,11 +76,10 @@ impl Machine {
 
     /// `process_deferred_reenq_locals`, `process_deferred_reenq_users`: the tasks of the queues that were named go to
     /// the scheduler again. Tasks that come into a queue meanwhile are not met. Callback: `enqueue`.
+    #[inline(never)]
     pub(crate) fn run_reenqueues(&mut self, cpu: u32) -> Step {
         for queue in std::mem::take(&mut self.kernel.reenqueues) {
-            let insns = self.counted(|machine| machine.reenqueue(queue))?;
-            let ns = self.policy_ns(insns);
-            self.kernel.charge(cpu, ns);
+            self.at_its_cost(cpu, |machine| machine.reenqueue(queue))?;
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Machine {
     pub(crate) fn ops_dequeue(&mut self, slot: Slot, deq_flags: u64) {
         self.kernel.task_mut(slot).waiting = false;
         if self.kernel.task(slot).ops_state == OpsState::Queued {
-            self.call_task_with(Op::Dequeue, slot, deq_flags);
+            self.call_task(Op::Dequeue, slot, Some(deq_flags));
             self.kernel.task_mut(slot).ops_state = OpsState::None;
         }
     }
@@ -124,12 +124,12 @@ impl Machine {
         }
         self.ops_dequeue(slot, deq_flags);
         let cpu = self.kernel.task(slot).cpu;
-        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
+        if self.kernel.runs(slot) {
             self.kernel.update_curr(self.program.memory(), cpu)?;
-            self.call_task_with(Op::Stopping, slot, 0);
+            self.call_task(Op::Stopping, slot, Some(0));
         }
         if !self.kernel.task(slot).migrating {
-            self.call_task_with(Op::Quiescent, slot, deq_flags);
+            self.call_task(Op::Quiescent, slot, Some(deq_flags));
         }
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
@@ -167,17 +167,5 @@ impl Machine {
             self.kernel.resched_curr(at);
         }
         self.kernel.run_deferred(mem, cpu)
-    }
-
-    /// The flags of an enqueue after a wake-up (`ttwu_do_activate`).
-    pub(crate) fn wakeup_flags(selected: bool, migrated: bool) -> u64 {
-        let mut flags = enq::WAKEUP | enq::NOCLOCK;
-        if selected {
-            flags |= enq::CPU_SELECTED;
-        }
-        if migrated {
-            flags |= enq::MIGRATED;
-        }
-        flags
     }
 }

@@ -4,14 +4,12 @@ use fairground_trace::{EventKind, TaskInfo, TaskState};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::abi::{self, enq, wake};
+use crate::abi::{enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, Op, OpsState, ScxState, Slot, Stage, Task, Tasks};
+use crate::kernel::{CgroupRef, OpsState, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{init_task_args, task as field};
-
-/// `PF_EXITING` in `p->flags`.
-const PF_EXITING: u32 = 4;
+use crate::op::Op;
 
 impl Machine {
     /// `copy_process` and `wake_up_new_task` on the executing CPU. Callbacks: `init_task`, `enable`, `set_weight`; then
@@ -37,7 +35,7 @@ impl Machine {
         for at in [field::THREAD_INFO_CPU, field::WAKE_CPU, field::RECENT_USED_CPU] {
             mem.store_u32(addr + at, cpu)?;
         }
-        self.mark_runnable(slot)?;
+        self.kernel.mark_runnable(mem, slot)?;
         self.activate_woken(slot, enq::INITIAL | enq::NOCLOCK)?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.counters.wakeups += 1;
@@ -54,13 +52,18 @@ impl Machine {
     fn new_task(&mut self, parent: Option<Slot>, actor: ActorId) -> Step<Slot> {
         let (slot, pid) = self.kernel.tasks.take_place();
         let addr = self.kernel.tasks.addr(slot);
-        let nice = self.nices[self.actors.spec(actor)];
-        let cgroup = self.first_cgroup(parent, actor);
-        let allowed = self.affinity_of(actor);
+        let spec = self.actors.spec(actor);
+        let nice = self.nices[spec];
+        // Where its group of the workload begins (`CLONE_INTO_CGROUP`), or where its parent is.
+        let inherited = parent.map_or(CgroupRef::ROOT, |slot| self.kernel.task(slot).cgroup);
+        let cgroup = self.first_cgroups[spec].unwrap_or(inherited);
+        let all = self.kernel.all_cpus;
+        let first = self.actors.start_affinity(spec);
+        let allowed = first.map_or(all, |affinity| self.actors.affinity(affinity).and(&all));
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
         info.nice = Some(nice);
         info.cgroup = self.kernel.cgroups.in_trace.then(|| cgroup.id());
-        info.allowed_cpus = (allowed != self.kernel.all_cpus).then(|| ranges(&allowed));
+        info.allowed_cpus = (allowed != all).then(|| ranges(&allowed));
         let comm = info.comm.clone();
         let id = self.kernel.trace.add_task(info);
         let task = Task {
@@ -99,45 +102,16 @@ impl Machine {
             blocks: false,
             timer: None,
             signalled: false,
-            spun_on: 0,
             woken: false,
             phase: crate::kernel::Phase::Off,
             last_call: None,
         };
         self.kernel.tasks.put(slot, task);
-        self.bind_actor(actor, slot);
-        self.write_new_task(slot, parent, &comm)?;
-        self.publish_affinity(slot, &allowed)?;
-        self.publish_nice(slot)?;
-        Ok(slot)
-    }
-
-    /// Where a new task begins: where its group of the workload does (`CLONE_INTO_CGROUP`), or where its parent is.
-    fn first_cgroup(&self, parent: Option<Slot>, actor: ActorId) -> CgroupRef {
-        let inherited = parent.map_or(CgroupRef::ROOT, |slot| self.kernel.task(slot).cgroup);
-        self.first_cgroups[self.actors.spec(actor)].unwrap_or(inherited)
-    }
-
-    fn write_new_task(&mut self, slot: Slot, parent: Option<Slot>, comm: &str) -> Step {
         let mem = self.program.memory();
-        let task = self.kernel.task(slot);
-        let addr = task.addr;
-        let parent =
-            parent.map_or(self.kernel.cpus[0].idle_addr(), |slot| self.kernel.task(slot).addr);
-        mem.fill(addr, field::SIZE, 0)?;
-        task.set_slice(mem, abi::SLICE_DFL_NS)?;
-        for at in [field::PID, field::TGID] {
-            mem.store_u32(addr + at, task.pid)?;
-        }
-        for at in [field::REAL_PARENT, field::PARENT] {
-            mem.store_u64(addr + at, parent)?;
-        }
-        mem.store_u64(addr + field::GROUP_LEADER, addr)?;
-        mem.store_u64(addr + field::START_TIME, self.kernel.clock.now_ns())?;
-        mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;
-        self.publish_cgroup(slot)?;
-        mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
-        write_comm(mem, addr, comm)
+        self.kernel.write_new_task(mem, slot, parent, &comm)?;
+        self.kernel.set_allowed(mem, slot, &allowed)?;
+        self.kernel.task(slot).publish_nice(mem)?;
+        Ok(slot)
     }
 
     /// `scx_fork`: the scheduler may refuse a task; the fork fails then, which no workload here can handle, so that the
@@ -173,26 +147,18 @@ impl Machine {
 
     /// `scx_ops_enable_task`. Callbacks: `enable`, `set_weight`.
     fn enable_task(&mut self, slot: Slot) -> Step {
-        self.call_task(Op::Enable, slot);
+        self.call_task(Op::Enable, slot, None);
         self.kernel.task_mut(slot).scx_state = ScxState::Enabled;
         self.kernel.task(slot).publish_flags(self.program.memory())?;
-        let weight = abi::cgroup_weight(abi::nice_weight(self.kernel.task(slot).nice));
-        self.call_task_with(Op::SetWeight, slot, u64::from(weight));
+        let weight = self.kernel.task(slot).weight();
+        self.call_task(Op::SetWeight, slot, Some(weight.into()));
         Ok(())
-    }
-
-    /// `exit_signals`: from here on the task is exiting; then it tells its parent.
-    pub(crate) fn mark_exiting(&mut self, slot: Slot) -> Step {
-        let task = self.kernel.task_mut(slot);
-        task.exiting = true;
-        let addr = task.addr;
-        self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
     }
 
     /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`,
     /// `quiescent`, those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
-        if self.pays_way_off(slot) {
+        if self.kernel.pays_way_off(slot) {
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);
@@ -200,25 +166,23 @@ impl Machine {
         let (id, actor, addr) = (task.id, task.actor, task.addr);
         self.kernel.emit(cpu, 0, EventKind::Exit { task: id });
         self.schedule(Some(TaskState::Dead))?;
-        let insns = self.counted(|machine| {
+        self.at_its_cost(cpu, |machine| {
             machine.exit_task(slot);
             Ok(())
         })?;
-        let ns = self.policy_ns(insns);
-        self.kernel.charge(cpu, ns);
         self.program.task_storage_free(addr);
         let ran = std::mem::take(&mut self.kernel.task_mut(slot).sum_exec_ns);
         self.kernel.reaped_exec_ns += ran;
         self.kernel.caches.forget(id);
         self.kernel.tasks.free(slot);
-        self.unbind_actor(actor);
+        self.actors.release(actor);
         Ok(())
     }
 
     /// `scx_ops_exit_task`: the task leaves the scheduler's care. Callbacks: `disable`, `exit_task`.
     pub(crate) fn exit_task(&mut self, slot: Slot) {
         if self.kernel.task(slot).scx_state == ScxState::Enabled {
-            self.call_task(Op::Disable, slot);
+            self.call_task(Op::Disable, slot, None);
         }
         if self.has(Op::ExitTask) {
             let addr = self.kernel.task(slot).addr;
@@ -227,15 +191,6 @@ impl Machine {
         }
         self.kernel.task_mut(slot).scx_state = ScxState::None;
     }
-}
-
-/// Writes `p->comm`, cut to 15 bytes.
-pub(crate) fn write_comm(mem: &fairground_bpf::Memory, addr: u64, comm: &str) -> Step {
-    let bytes = comm.as_bytes();
-    let mut text = [0; 16];
-    let len = bytes.len().min(15);
-    text[..len].copy_from_slice(&bytes[..len]);
-    mem.write(addr + field::COMM, &text)
 }
 
 /// The CPUs of a mask as sorted ranges.

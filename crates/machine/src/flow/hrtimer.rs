@@ -13,6 +13,7 @@ impl Machine {
 
     /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each
     /// call does the next; the last finds nothing.
+    #[inline]
     pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
         let entered = self.kernel.rq(cpu).timers.enter();
         match self.kernel.next_due(cpu) {
@@ -31,11 +32,10 @@ impl Machine {
     /// all that end in it.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
-            self.wake_from_idle(cpu);
+            self.kernel.wake_from_idle(cpu);
             let ns = self.kernel.cost.timer_irq_ns;
             self.kernel.rq(cpu).timers.owe(ns);
         }
-        self.in_interrupt(|machine| machine.wake_up(slot, false))?;
-        Ok(())
+        self.in_interrupt(|machine| machine.wake_up(slot, false))
     }
 }

@@ -9,7 +9,6 @@ mod advance;
 mod attributes;
 mod call;
 mod cgroup;
-mod check;
 mod cpu;
 mod eject;
 mod enable;
@@ -17,7 +16,6 @@ mod enqueue;
 mod fork;
 mod hrtimer;
 mod locks;
-pub(crate) mod origin;
 mod schedule;
 #[cfg(test)]
 mod tests;

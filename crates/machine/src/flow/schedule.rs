@@ -2,13 +2,15 @@
 
 use fairground_trace::{EventKind, TaskId, TaskState};
 
+use super::call::Meter;
 use super::enqueue::Sticky;
 use super::{Machine, Step};
 use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
-use crate::kernel::{Meter, Op, Slot};
+use crate::kernel::Slot;
 use crate::layout::offsets;
+use crate::op::Op;
 
 /// What the pass found.
 enum Pick {
@@ -44,17 +46,18 @@ impl Machine {
         // Requests that came up during the pass are met by it (`clear_tsk_need_resched`).
         if next != prev {
             let again = self.switch(cpu, prev, prev_state, next, meter)?;
-            self.kernel.rq(cpu).set_need_resched(again);
+            self.kernel.rq(cpu).need_resched = again;
         } else {
-            self.kernel.rq(cpu).set_need_resched(false);
+            self.kernel.rq(cpu).need_resched = false;
             if next.is_none() {
-                self.refresh_idle(cpu);
+                // `pick_task_idle` when the idle task stays: the CPU counts as idle again, though it was claimed.
+                self.kernel.mark_idle(cpu, true);
             }
             let insns = self.book(Path::Repick, meter);
             let ns = self.policy_ns(insns);
             self.kernel.charge_irqs_off(cpu, ns);
         }
-        self.limit_passes(cpu, prev.is_none() && next.is_none());
+        self.kernel.limit_passes(cpu, prev.is_none() && next.is_none());
         self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
@@ -77,26 +80,17 @@ impl Machine {
 
     /// `balance_one` and `pick_task_scx`.
     fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
-        self.kernel.rq(cpu).set_in_balance(true);
+        self.kernel.rq(cpu).in_balance = true;
         let keep = self.balance(cpu, prev);
-        self.kernel.rq(cpu).set_in_balance(false);
+        self.kernel.rq(cpu).in_balance = false;
         let mem = self.program.memory();
         if keep? && let Some(slot) = prev {
-            let task = self.kernel.task(slot);
-            if task.slice(mem)? == 0 {
-                task.set_slice(mem, abi::SLICE_DFL_NS)?;
-                self.kernel.counters.slice_refills += 1;
-            }
+            self.kernel.refill_slice(mem, slot)?;
             return Ok(Pick::Keep);
         }
-        let local = self.kernel.cpus[cpu as usize].local();
-        let Some(number) = self.kernel.queues.first(local) else { return Ok(Pick::Idle) };
-        let task = self.kernel.task(Slot(number));
-        if task.slice(mem)? == 0 {
-            task.set_slice(mem, abi::SLICE_DFL_NS)?;
-            self.kernel.counters.slice_refills += 1;
-        }
-        let slot = Slot(number);
+        let local = self.kernel.cpus[cpu as usize].local;
+        let Some(slot) = self.kernel.queues.first(local).map(Slot) else { return Ok(Pick::Idle) };
+        self.kernel.refill_slice(mem, slot)?;
         if self.kernel.check && !self.kernel.task(slot).allows(cpu) {
             let what = format!("it would run on CPU {cpu}, where it may not");
             self.kernel.violate(Invariant::Affinity, Some(slot), what);
@@ -110,27 +104,18 @@ impl Machine {
         let mem = self.program.memory();
         self.kernel.update_curr(mem, cpu)?;
         let prev_queued = prev.filter(|slot| self.kernel.task(*slot).queued);
-        if let Some(slot) = prev_queued
-            && self.kernel.task(slot).slice(mem)? != 0
-        {
+        if self.kernel.has_slice(mem, prev_queued)? {
             return Ok(true);
         }
-        let local = self.kernel.cpus[cpu as usize].local();
+        let local = self.kernel.cpus[cpu as usize].local;
         if !self.kernel.queues.is_empty(local) || self.kernel.consume_global(mem, cpu)? {
             return Ok(false);
         }
         if self.has(Op::Dispatch) && self.dispatch_loop(cpu, prev, prev_queued)? {
-            return self.has_slice(prev_queued);
+            return self.kernel.has_slice(self.program.memory(), prev_queued);
         }
         let enq_last = self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.broken;
         Ok(prev_queued.is_some() && !enq_last)
-    }
-
-    fn has_slice(&self, slot: Option<Slot>) -> Step<bool> {
-        match slot {
-            Some(slot) => Ok(self.kernel.task(slot).slice(self.program.memory())? != 0),
-            None => Ok(false),
-        }
     }
 
     /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run
@@ -148,8 +133,8 @@ impl Machine {
             self.call(Op::Dispatch, prev, &[told, prev_addr]);
             let mem = self.program.memory();
             self.kernel.flush_dispatch_buffer(mem, cpu)?;
-            let local = self.kernel.cpus[cpu as usize].local();
-            if self.has_slice(prev_queued)?
+            let local = self.kernel.cpus[cpu as usize].local;
+            if self.kernel.has_slice(mem, prev_queued)?
                 || !self.kernel.queues.is_empty(local)
                 || self.kernel.consume_global(mem, cpu)?
             {
@@ -190,26 +175,13 @@ impl Machine {
             self.take_signal(slot);
             self.owner_leaves(slot);
         }
-        let mem = self.program.memory();
-        self.kernel.enter_cpu(mem, cpu, next)?;
-        let id = |slot: Option<Slot>| slot.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-        let kind = EventKind::Switch { prev: id(prev), prev_state, next: id(next) };
-        let choice_ns = self.policy_ns(insns);
-        self.kernel.emit_switch(cpu, insns, kind, choice_ns);
-        self.kernel.counters.switches += 1;
-        let ns = self.kernel.cost.context_switch_ns;
-        self.kernel.charge_irqs_off(cpu, ns + choice_ns);
-        if let Some(slot) = next {
-            let ns = self.kernel.arrival_cost(slot, cpu);
-            self.kernel.charge(cpu, ns);
-            self.arm_tick();
-        }
+        self.enter_next(cpu, (prev, prev_state), next, insns)?;
         Ok(again)
     }
 
     /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread;
     /// `meter`: since when this pass is going on.
-    pub(crate) fn schedule_after_stop(
+    pub(super) fn schedule_after_stop(
         &mut self,
         cpu: u32,
         prev: Option<Slot>,
@@ -223,17 +195,27 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
-        self.kernel.rq(cpu).set_need_resched(false);
-        let mem = self.program.memory();
-        self.kernel.enter_cpu(mem, cpu, next)?;
+        self.kernel.rq(cpu).need_resched = false;
         let insns = self.book(Path::Switch, meter);
+        self.enter_next(cpu, (prev, TaskState::Runnable), next, insns)
+    }
+
+    /// `context_switch` to what was chosen by so many instructions, with its event and what it costs. `prev`: what ran
+    /// before, and the state in which it leaves.
+    fn enter_next(
+        &mut self,
+        cpu: u32,
+        (prev, prev_state): (Option<Slot>, TaskState),
+        next: Option<Slot>,
+        insns: u64,
+    ) -> Step {
+        self.kernel.enter_cpu(self.program.memory(), cpu, next)?;
         let choice_ns = self.policy_ns(insns);
         let mut ns = choice_ns;
         if next != prev {
             let id =
                 |slot: Option<Slot>| slot.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-            let (prev, next) = (id(prev), id(next));
-            let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
+            let kind = EventKind::Switch { prev: id(prev), prev_state, next: id(next) };
             self.kernel.emit_switch(cpu, insns, kind, choice_ns);
             self.kernel.counters.switches += 1;
             ns += self.kernel.cost.context_switch_ns;
@@ -242,7 +224,7 @@ impl Machine {
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
             self.kernel.charge(cpu, ns);
-            self.arm_tick();
+            self.kernel.arm_tick();
         }
         Ok(())
     }
@@ -255,7 +237,7 @@ impl Machine {
         if !self.kernel.task(slot).queued {
             return Ok(false);
         }
-        self.call_task_with(Op::Stopping, slot, 1);
+        self.call_task(Op::Stopping, slot, Some(1));
         self.kernel.set_task_runnable(slot);
         let mem = self.program.memory();
         if self.kernel.task(slot).slice(mem)? != 0 {
@@ -264,7 +246,7 @@ impl Machine {
             return Ok(false);
         }
         self.do_enqueue_task(slot, if next_is_idle { enq::LAST } else { 0 }, Sticky::No)?;
-        let local = self.kernel.cpus[cpu as usize].local();
+        let local = self.kernel.cpus[cpu as usize].local;
         Ok(next_is_idle && self.kernel.queues.queue_of(slot.0) == Some(local))
     }
 
@@ -281,7 +263,7 @@ impl Machine {
         mem.store_u64(task.addr + offsets::task::EXEC_START, now)?;
         mem.store_u64(task.addr + offsets::task::PREV_SUM_EXEC, task.sum_exec_ns)?;
         if task.queued {
-            self.call_task(Op::Running, slot);
+            self.call_task(Op::Running, slot, None);
         }
         let task = self.kernel.task_mut(slot);
         task.waiting = false;
@@ -295,24 +277,6 @@ impl Machine {
             let told = self.kernel.cids.told(cpu);
             self.call(Op::UpdateIdle, None, &[told, u64::from(idle)]);
         }
-        if self.kernel.builtin_idle {
-            self.kernel.idle.update(cpu, idle);
-        }
-    }
-
-    /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though it was claimed.
-    fn refresh_idle(&mut self, cpu: u32) {
-        if self.kernel.builtin_idle {
-            self.kernel.idle.update(cpu, true);
-        }
-    }
-
-    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the
-    /// idle task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
-    fn limit_passes(&mut self, cpu: u32, rests: bool) {
-        let now = self.kernel.clock.now_ns();
-        if self.kernel.rq(cpu).count_pass(now, rests) {
-            self.kernel.charge(cpu, crate::kernel::Rq::VAIN_PASS_NS);
-        }
+        self.kernel.mark_idle(cpu, idle);
     }
 }

@@ -4,40 +4,24 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::events::EventHandle;
-use crate::kernel::{Op, agenda};
+use crate::op::Op;
 
 impl Machine {
-    /// Arms the tick for the next multiple of its period, if it is not armed: some CPU is busy from now on.
-    #[inline]
-    pub(crate) fn arm_tick(&mut self) {
-        if let Some(at_ns) = self.kernel.clock.start_tick() {
-            self.kernel.events.arm(EventHandle::Machine(agenda::TICK), at_ns);
-        }
-    }
-
     /// The tick: all busy CPUs in the order of their numbers. Idle CPUs have stopped theirs (NO_HZ idle).
     pub(crate) fn tick_event(&mut self) -> Step {
         self.kernel.clock.tick();
-        let busy = self.kernel.busy;
+        let (busy, tick_ns) = (self.kernel.busy, self.kernel.clock.last_tick_ns());
         for cpu in busy.iter() {
-            self.cpu_tick(cpu)?;
+            // One before it may have taken its task away.
+            if self.kernel.busy.test(cpu) {
+                self.kernel.rq(cpu).timers.raise_tick(tick_ns);
+                self.timer_due(cpu)?;
+            }
         }
         if !self.kernel.busy.is_empty() {
-            self.arm_tick();
+            self.kernel.arm_tick();
         }
         Ok(())
-    }
-
-    /// The tick of one CPU, if it still has one.
-    #[inline]
-    pub(crate) fn cpu_tick(&mut self, cpu: u32) -> Step {
-        if !self.kernel.busy.test(cpu) {
-            return Ok(());
-        }
-        let tick_ns = self.kernel.clock.last_tick_ns();
-        self.kernel.rq(cpu).timers.raise_tick(tick_ns);
-        self.timer_due(cpu)
     }
 
     /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is
@@ -49,7 +33,7 @@ impl Machine {
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();
-        self.call_task(Op::Tick, slot);
+        self.call_task(Op::Tick, slot, None);
         let insns = self.book(Path::Tick, meter);
         if self.kernel.trace_options.ticks {
             let task = self.kernel.task(slot).id;

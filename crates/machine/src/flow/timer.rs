@@ -1,10 +1,10 @@
-//! Timers of the scheduler's program.
+//! Timers of the scheduler's program, and programs that its loader runs.
 
-use fairground_bpf::{FuncRef, Trap};
-use fairground_trace::{CallbackKind, EventKind, TaskId};
+use fairground_bpf::FuncRef;
+use fairground_trace::CallbackKind;
 
+use super::call::Entry;
 use super::{Machine, Step};
-use crate::events::EventHandle;
 use crate::kernel::{Permission, agenda};
 
 impl Machine {
@@ -14,32 +14,16 @@ impl Machine {
         let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
         let cpu = timer.cpu;
         self.on_cpu(cpu, |machine| {
-            machine.wake_from_idle(cpu);
+            machine.kernel.wake_from_idle(cpu);
             if machine.broken {
                 return Ok(());
             }
-            machine.set_context();
-            machine.kernel.permission = Permission::UNLOCKED;
-            machine.remember(CallbackKind::Timer, None);
-            let was_in_charge = machine.kernel.exit.is_none();
-            let before = machine.program.insns();
-            let result = machine.in_interrupt(|machine| {
-                machine.program.call_function(timer.callback, timer.args, &mut machine.kernel)
-            });
-            machine.kernel.idle_shown = false;
-            let insns = machine.program.insns() - before;
-            machine.kernel.counters.count_callback(CallbackKind::Timer);
-            if machine.kernel.trace_options.callbacks {
-                let kind = EventKind::Callback { kind: CallbackKind::Timer, task: TaskId::IDLE };
-                machine.kernel.emit(cpu, insns, kind);
-            }
-            if let Err(trap) = &result {
-                machine.trapped("a timer's callback", trap);
-            }
-            if was_in_charge && machine.kernel.exit.is_some() {
-                let place = result.as_ref().err().and_then(Trap::place);
-                machine.explain_call(CallbackKind::Timer, timer.callback.0, None, place);
-            }
+            let insns = machine.in_interrupt(|machine| {
+                let what = || "a timer's callback".to_owned();
+                Ok(machine
+                    .execute_unlocked(CallbackKind::Timer, timer.callback, timer.args, what)
+                    .1)
+            })?;
             let ns = machine.kernel.cost.timer_irq_ns + machine.policy_ns(insns);
             machine.kernel.charge(cpu, ns);
             Ok(())
@@ -53,37 +37,38 @@ impl Machine {
             return;
         }
         self.kernel.this_cpu = 0;
-        self.set_context();
-        self.kernel.permission = Permission::UNLOCKED;
-        self.remember(CallbackKind::Other, None);
-        let result = self.program.call_function(FuncRef(function), [0; 5], &mut self.kernel);
-        self.kernel.idle_shown = false;
-        self.kernel.counters.count_callback(CallbackKind::Other);
-        let name = self.policy.image.linked().functions[function].name.clone();
-        match &result {
-            Ok(value) if (*value as i32) < 0 => {
-                self.kernel
-                    .error(format!("the loader's program {name} failed ({})", *value as i32));
-            }
-            Ok(_) => {}
-            Err(trap) => self.trapped(&format!("the loader's program {name}"), trap),
+        let name =
+            format!("the loader's program {}", self.policy.image.linked().functions[function].name);
+        let (kind, what) = (CallbackKind::Other, || name.clone());
+        let (value, _) = self.execute_unlocked(kind, FuncRef(function), [0; 5], what);
+        let result = value as i32;
+        if result < 0 {
+            self.kernel.error(format!("{name} failed ({result})"));
+            self.kernel.explain_call(&self.policy, (kind, function), None, None);
         }
-        if self.kernel.exit.is_some() {
-            let place = result.as_ref().err().and_then(Trap::place);
-            self.explain_call(CallbackKind::Other, function, None, place);
-        }
+    }
+
+    /// Runs a function of the program outside of the scheduler's callbacks.
+    fn execute_unlocked(
+        &mut self,
+        kind: CallbackKind,
+        function: FuncRef,
+        args: [u64; 5],
+        what: impl FnOnce() -> String,
+    ) -> (u64, u64) {
+        let permission = Permission::UNLOCKED;
+        let entry = Entry { kind, function: function.0, subject: None, permission };
+        self.execute(entry, what, |program, kernel| program.call_function(function, args, kernel))
     }
 
     /// The programs of each full second, on CPU 0, at the cost of their instructions.
     pub(crate) fn programs_event(&mut self) -> Step {
         self.on_cpu(0, |machine| {
             for function in machine.policy.setup.each_second.clone() {
-                let insns = machine.counted(|machine| {
+                machine.at_its_cost(0, |machine| {
                     machine.run_program(function);
                     Ok(())
                 })?;
-                let ns = machine.policy_ns(insns);
-                machine.kernel.charge(0, ns);
             }
             Ok(())
         })?;
@@ -95,8 +80,8 @@ impl Machine {
     pub(crate) fn arm_programs(&mut self) {
         const SECOND_NS: u64 = 1_000_000_000;
         if !self.policy.setup.each_second.is_empty() {
-            let at = (self.kernel.clock.now_ns() / SECOND_NS + 1) * SECOND_NS;
-            self.kernel.events.arm(EventHandle::Machine(agenda::PROGRAMS), at);
+            let at_ns = (self.kernel.clock.now_ns() / SECOND_NS + 1) * SECOND_NS;
+            self.kernel.plan(agenda::PROGRAMS, Some(at_ns));
         }
     }
 }

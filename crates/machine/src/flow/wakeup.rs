@@ -3,23 +3,24 @@
 use fairground_trace::{EventKind, TaskState};
 
 use super::{Machine, Step};
-use crate::abi::{self, dsq, wake};
-use crate::kernel::{DirectDispatch, Op, Slot};
-use crate::layout::offsets;
-use crate::{Path, SleepTimers};
+use crate::Path;
+use crate::abi::{self, dsq, enq, wake};
+use crate::events::EventHandle;
+use crate::kernel::{DirectDispatch, Slot};
+use crate::op::Op;
 
 impl Machine {
-    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and
-    /// is awake now.
-    pub(crate) fn wake_up(&mut self, slot: Slot, sync: bool) -> Step<bool> {
+    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`.
+    pub(crate) fn wake_up(&mut self, slot: Slot, sync: bool) -> Step {
         let this = self.kernel.this_cpu;
         let task = self.kernel.task(slot);
         let (id, prev_cpu) = (task.id, task.cpu);
         if task.queued {
-            return Ok(self.wake_about_to_sleep(slot));
+            self.kernel.wake_about_to_sleep(slot);
+            return Ok(());
         }
         if matches!(task.state, TaskState::Dead | TaskState::Runnable) || task.exiting {
-            return Ok(false);
+            return Ok(());
         }
         let waker = self.kernel.current(this);
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
@@ -29,9 +30,9 @@ impl Machine {
         let (cpu, selected) = self.select_task_rq(slot, prev_cpu, flags)?;
         let mem = self.program.memory();
         self.kernel.set_task_cpu(mem, slot, cpu)?;
-        self.mark_runnable(slot)?;
+        self.kernel.mark_runnable(mem, slot)?;
         let moves = cpu != prev_cpu;
-        let enq_flags = Self::wakeup_flags(selected, moves);
+        let enq_flags = wakeup_flags(selected, moves);
         let moving_ns = if moves { self.kernel.cost.migration_ns } else { 0 };
         if moves {
             self.kernel.task_mut(slot).moved_to = Some(cpu);
@@ -42,41 +43,6 @@ impl Machine {
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         let ns = self.kernel.cost.wakeup_ns + moving_ns + self.policy_ns(insns);
         self.kernel.charge_irqs_off(this, ns);
-        Ok(true)
-    }
-
-    /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
-    fn wake_about_to_sleep(&mut self, slot: Slot) -> bool {
-        let this = self.kernel.this_cpu;
-        let task = self.kernel.task_mut(slot);
-        if !task.about_to_sleep() || task.woken {
-            return false;
-        }
-        task.woken = true;
-        let (id, cpu) = (task.id, task.cpu);
-        let waker = self.kernel.current(this);
-        self.kernel.counters.wakeups += 1;
-        self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: cpu });
-        self.kernel.emit(this, 0, EventKind::Wakeup { task: id, target_cpu: cpu });
-        let ns = self.kernel.cost.wakeup_ns;
-        self.kernel.charge_irqs_off(this, ns);
-        true
-    }
-
-    /// The task's state becomes `TASK_RUNNING`; a sleep that would end later is forgotten.
-    pub(crate) fn mark_runnable(&mut self, slot: Slot) -> Step {
-        let mem = self.program.memory();
-        let task = self.kernel.task_mut(slot);
-        task.state = TaskState::Runnable;
-        let addr = task.addr;
-        mem.store_u32(addr + offsets::task::STATE, 0)?;
-        mem.store_u32(addr + offsets::task::ON_RQ, 1)?;
-        match self.timers {
-            SleepTimers::Hrtimer => self.kernel.cancel_sleep(slot),
-            SleepTimers::Jiffies => {
-                self.kernel.events.cancel(crate::events::EventHandle::Task(slot.0));
-            }
-        }
         Ok(())
     }
 
@@ -119,24 +85,6 @@ impl Machine {
         Ok((cpu, true))
     }
 
-    /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
-    ///
-    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the
-    /// present tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the
-    /// expiry.
-    pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
-        let (now, tick) = (self.kernel.clock.now_ns(), self.kernel.clock.period_ns());
-        if self.timers == SleepTimers::Hrtimer || at_ns <= now {
-            return at_ns;
-        }
-        let ticks = if absolute {
-            at_ns.div_ceil(tick)
-        } else {
-            (now / tick).saturating_add((at_ns - now).div_ceil(tick)).saturating_add(1)
-        };
-        ticks.saturating_mul(tick)
-    }
-
     /// An interrupt of the CPU where the task went to sleep ends the sleep.
     ///
     /// Of one that waits for a device it is the device's, and costs as much as a timer's. Any other sleeps without a
@@ -146,7 +94,7 @@ impl Machine {
         let by_device = self.kernel.task(slot).state == TaskState::Uninterruptible;
         if !by_device && self.kernel.clock.tick_is_due() {
             let now = self.kernel.clock.now_ns();
-            self.kernel.events.arm(crate::events::EventHandle::Task(slot.0), now);
+            self.kernel.events.arm(EventHandle::Task(slot.0), now);
             return Ok(());
         }
         let cpu = self.kernel.task(slot).cpu;
@@ -157,10 +105,21 @@ impl Machine {
                 // A busy CPU's tick is paid for already.
                 (false, false) => 0,
             };
-            machine.wake_from_idle(cpu);
+            machine.kernel.wake_from_idle(cpu);
             machine.kernel.charge_irqs_off(cpu, ns);
-            machine.in_interrupt(|machine| machine.wake_up(slot, false))?;
-            Ok(())
+            machine.in_interrupt(|machine| machine.wake_up(slot, false))
         })
     }
+}
+
+/// The flags of an enqueue after a wake-up (`ttwu_do_activate`).
+fn wakeup_flags(selected: bool, migrated: bool) -> u64 {
+    let mut flags = enq::WAKEUP | enq::NOCLOCK;
+    if selected {
+        flags |= enq::CPU_SELECTED;
+    }
+    if migrated {
+        flags |= enq::MIGRATED;
+    }
+    flags
 }

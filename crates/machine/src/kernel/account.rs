@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{EventKind, TaskState};
 
-use super::{Kernel, Slot, Stage};
+use super::{Kernel, Rq, Slot, Stage, agenda};
 use crate::abi;
 use crate::events::{CpuEvent, EventHandle};
 use crate::layout::offsets::{self, task as field};
@@ -136,19 +136,14 @@ impl Kernel {
         self.book_idle(cpu);
         let now = self.clock.now_ns();
         self.cpus[cpu as usize].run(next, now);
-        let addr = match next {
-            Some(slot) => {
-                self.busy.set(cpu);
-                let addr = self.tasks[slot].addr;
-                mem.store_u32(addr + field::ON_CPU, 1)?;
-                addr
-            }
-            None => {
-                self.busy.clear(cpu);
-                self.cpus[cpu as usize].idle_addr()
-            }
-        };
-        mem.store_u64(self.cpus[cpu as usize].addr() + offsets::rq::CURR, addr)
+        let addr = self.curr_addr(cpu);
+        if next.is_some() {
+            self.busy.set(cpu);
+            mem.store_u32(addr + field::ON_CPU, 1)?;
+        } else {
+            self.busy.clear(cpu);
+        }
+        mem.store_u64(self.cpus[cpu as usize].addr + offsets::rq::CURR, addr)
     }
 
     /// Books the time of the idle task, if it runs, up to now.
@@ -158,6 +153,56 @@ impl Kernel {
         if rq.is_idle() {
             rq.time.book_idle(now);
         }
+    }
+
+    /// A slice that is used up is filled up: no other task wants the CPU, or the task is about to run.
+    #[inline]
+    pub(crate) fn refill_slice(&mut self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
+        let task = self.task(slot);
+        if task.slice(mem)? == 0 {
+            task.set_slice(mem, abi::SLICE_DFL_NS)?;
+            self.counters.slice_refills += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a task and some of its slice is left.
+    #[inline]
+    pub(crate) fn has_slice(&self, mem: &Memory, slot: Option<Slot>) -> Result<bool, Trap> {
+        slot.map_or(Ok(false), |slot| Ok(self.task(slot).slice(mem)? != 0))
+    }
+
+    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or, where it `rests`, from
+    /// the idle task to the idle task over and over) is let run on only in steps of simulated time, so that the
+    /// watchdog sees it.
+    #[inline]
+    pub(crate) fn limit_passes(&mut self, cpu: u32, rests: bool) {
+        let now = self.clock.now_ns();
+        if self.rq(cpu).count_pass(now, rests) {
+            self.charge(cpu, Rq::VAIN_PASS_NS);
+        }
+    }
+
+    /// Arms the tick for the next multiple of its period, if it is not armed: some CPU is busy from now on.
+    #[inline]
+    pub(crate) fn arm_tick(&mut self) {
+        let at_ns = self.clock.start_tick();
+        self.plan(agenda::TICK, at_ns);
+    }
+
+    /// Puts an event of the whole machine on the [`agenda`], if there is a time for it.
+    #[inline]
+    pub(crate) fn plan(&mut self, what: u32, at_ns: Option<u64>) {
+        if let Some(at_ns) = at_ns {
+            self.events.arm(EventHandle::Machine(what), at_ns);
+        }
+    }
+
+    /// The CPU of a task that spun does something else now, once the kernel's work there is done.
+    pub(crate) fn look_again(&mut self, slot: Slot) {
+        let cpu = self.task(slot).cpu;
+        let at_ns = self.cpus[cpu as usize].busy_until_ns().max(self.clock.now_ns());
+        self.arm_cpu(cpu, at_ns);
     }
 
     /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless the CPU that woke it has paid

@@ -4,8 +4,8 @@ use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CgroupInfo, Trace};
 use fairground_workload::Workload;
 
-use super::Kernel;
-use crate::layout::offsets::cgroup as field;
+use super::{Kernel, Slot};
+use crate::layout::offsets::{cgroup as field, task};
 
 /// The weight of a cgroup that was not set (`CGROUP_WEIGHT_DFL`).
 const WEIGHT_DFL: u32 = 100;
@@ -209,6 +209,14 @@ impl Cgroups {
 }
 
 impl Kernel {
+    /// Writes a task's cgroup where programs see it.
+    pub(crate) fn publish_cgroup(&self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
+        let (addr, cgroup) = (self.task(slot).addr, self.task(slot).cgroup);
+        let css_set = self.cgroups.addr(cgroup) + field::CSS_SET;
+        mem.store_u64(addr + task::SCHED_TASK_GROUP, self.cgroups.task_group(cgroup))?;
+        mem.store_u64(addr + task::CGROUPS, css_set)
+    }
+
     /// A cgroup that a program names: a trap when there is none at that address.
     pub(crate) fn need_cgroup(&self, addr: u64, kfunc: &str) -> Result<CgroupRef, Trap> {
         self.cgroups

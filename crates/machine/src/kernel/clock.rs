@@ -6,6 +6,8 @@ pub(crate) struct Clock {
     now_ns: u64,
     /// The period of the tick, ns.
     period_ns: u64,
+    /// Events since it moved last, but the first.
+    at_once: u32,
     /// When the next tick comes, ns; `None`: no CPU is busy.
     next_tick_ns: Option<u64>,
 }
@@ -13,7 +15,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock at time 0, with a tick of so many ns.
     pub(crate) fn new(period_ns: u64) -> Clock {
-        Clock { now_ns: 0, period_ns, next_tick_ns: None }
+        Clock { now_ns: 0, period_ns, at_once: 0, next_tick_ns: None }
     }
 
     /// Simulated time, ns.
@@ -22,7 +24,15 @@ impl Clock {
         self.now_ns
     }
 
-    /// Moves the clock to the time of an event.
+    /// Moves the clock to the time of an event: how many came at that instant before it.
+    #[inline]
+    pub(crate) fn step_to(&mut self, time_ns: u64) -> u32 {
+        self.at_once = if time_ns == self.now_ns { self.at_once + 1 } else { 0 };
+        self.now_ns = time_ns;
+        self.at_once
+    }
+
+    /// Moves the clock to a time, without an event.
     #[inline]
     pub(crate) fn move_to(&mut self, time_ns: u64) {
         self.now_ns = time_ns;

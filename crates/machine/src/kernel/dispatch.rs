@@ -175,7 +175,7 @@ impl Kernel {
         } else {
             self.move_remote_to_local(mem, slot, enq_flags, target)?;
         }
-        if self.cpus[target as usize].is_idle() && !self.cpus[target as usize].in_balance() {
+        if self.cpus[target as usize].is_idle() && !self.cpus[target as usize].in_balance {
             self.resched_curr(target);
         }
         Ok(())
@@ -250,7 +250,7 @@ impl Kernel {
         enq_flags: u64,
     ) -> Result<(), Trap> {
         let rq = &self.cpus[cpu as usize];
-        if rq.in_balance() {
+        if rq.in_balance {
             return Ok(());
         }
         match rq.curr() {

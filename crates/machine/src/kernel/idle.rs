@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Kernel, Slot};
-use crate::abi::{self, errno, wake};
+use crate::abi::wake;
 use crate::cpuset::{CpuMask, MASK_WORDS, SelectCpu};
 
 impl Kernel {
@@ -11,6 +11,14 @@ impl Kernel {
     #[inline]
     pub(crate) fn allowed(&self, slot: Slot) -> CpuMask {
         self.task(slot).allowed.as_deref().copied().unwrap_or(self.all_cpus)
+    }
+
+    /// A CPU goes idle, or has something to run (`update_builtin_idle`).
+    #[inline]
+    pub(crate) fn mark_idle(&mut self, cpu: u32, idle: bool) {
+        if self.builtin_idle {
+            self.idle.update(cpu, idle);
+        }
     }
 
     /// `scx_select_cpu_dfl`: the default choice of a CPU for a waking task, and whether it is idle and claimed.
@@ -26,20 +34,11 @@ impl Kernel {
         let waker_cpu = self.this_cpu;
         let waker = &self.cpus[waker_cpu as usize];
         let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);
-        let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local());
+        let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local);
         let ask = |allowed| SelectCpu { prev_cpu, waker_cpu, allowed, sync };
         match self.tasks[slot].allowed.as_deref() {
             Some(allowed) => self.idle.select_default(ask(allowed)),
             None => self.idle.select_default(ask(&self.all_cpus)),
-        }
-    }
-
-    /// `scx_pick_idle_cpu` over a mask in guest memory; a negative errno when there is none.
-    pub(crate) fn pick_idle(&mut self, allowed: &CpuMask, flags: u64) -> i64 {
-        let whole_core = flags & abi::PICK_IDLE_CORE != 0;
-        match self.idle.pick(self.this_cpu, allowed, None, whole_core) {
-            Some(cpu) => i64::from(cpu),
-            None => errno::EBUSY,
         }
     }
 

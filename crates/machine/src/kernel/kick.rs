@@ -38,10 +38,10 @@ impl Kernel {
     /// `resched_curr`: what runs on a CPU shall make room. Another CPU learns of it by an interrupt.
     pub(crate) fn resched_curr(&mut self, cpu: u32) {
         let rq = &mut self.cpus[cpu as usize];
-        if rq.needs_resched() {
+        if rq.need_resched {
             return;
         }
-        rq.set_need_resched(true);
+        rq.need_resched = true;
         if cpu != self.this_cpu {
             self.counters.ipis += 1;
             self.ipis.push(cpu);
@@ -70,9 +70,13 @@ impl Kernel {
     /// executing CPU has been charged so far.
     #[inline]
     pub(crate) fn flush_ipis(&mut self) {
-        if self.ipis.is_empty() {
-            return;
+        if !self.ipis.is_empty() {
+            self.send_ipis();
         }
+    }
+
+    #[inline(never)]
+    fn send_ipis(&mut self) {
         let at = self.ipi_arrival_ns();
         for cpu in self.ipis.drain(..) {
             self.events.arm(EventHandle::Cpu(cpu, CpuEvent::Resched), at);
@@ -88,7 +92,7 @@ impl Kernel {
     /// `can_skip_idle_kick`: the CPU will go through a scheduling pass before it goes idle.
     fn can_skip_idle_kick(&self, cpu: u32) -> bool {
         let rq = &self.cpus[cpu as usize];
-        !rq.is_idle() && !rq.in_balance()
+        !rq.is_idle() && !rq.in_balance
     }
 
     /// `scx_bpf_kick_cpu`.
@@ -113,6 +117,7 @@ impl Kernel {
         if self.kicks.is_empty() { Ok(()) } else { self.send_kicks(mem) }
     }
 
+    #[inline(never)]
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
         let (this_cpu, ns) = (self.this_cpu, self.cost.kick_ns);
         if !self.rq(this_cpu).timers.owe_kicks(ns) {

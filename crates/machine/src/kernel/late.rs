@@ -7,19 +7,15 @@
 //! Nothing that happens on the same CPU or to one of the two tasks overtakes it: if something does happen there, the
 //! switch is written at once.
 
-use std::collections::VecDeque;
-
 use fairground_trace::{Event, EventKind, TaskId};
 
 use super::Kernel;
 
-/// Switches that are decided and not yet in the trace, by the time of their events: at most one of each CPU.
+/// Switches that are decided and not yet in the trace: at most one of each CPU, and seldom more than a few.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
-    switches: VecDeque<LateSwitch>,
-    /// By CPU, and by number of the task in the trace: whether one of the switches is theirs.
-    cpus: Vec<bool>,
-    tasks: Vec<bool>,
+    /// By the time of their events, the next one last.
+    switches: Vec<LateSwitch>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,50 +25,38 @@ struct LateSwitch {
     decided_ns: u64,
 }
 
+impl LateSwitch {
+    /// Whether it is a switch from or to a task; the idle task is everywhere, and does not count.
+    #[inline]
+    fn is_of(&self, task: TaskId) -> bool {
+        !task.is_idle() && tasks_of(&self.event.kind).contains(&task)
+    }
+}
+
 impl Late {
     fn insert(&mut self, switch: LateSwitch) {
         let time_ns = switch.event.time_ns;
-        self.mark(&switch.event, true);
-        let place = self.switches.partition_point(|other| other.event.time_ns <= time_ns);
-        self.switches.insert(place, switch);
-    }
-
-    fn mark(&mut self, event: &Event, there: bool) {
-        set(&mut self.cpus, event.cpu as usize, there);
-        for task in tasks_of(&event.kind).into_iter().filter(|task| !task.is_idle()) {
-            set(&mut self.tasks, task.index(), there);
-        }
+        let place = self.switches.iter().position(|other| other.event.time_ns <= time_ns);
+        self.switches.insert(place.unwrap_or(self.switches.len()), switch);
     }
 
     /// Takes out the first that is due at a time, or that an event on a CPU about some tasks may not overtake.
     fn next_before(&mut self, now_ns: u64, cpu: u32, tasks: [TaskId; 2]) -> Option<LateSwitch> {
-        let first = self.switches.front()?;
-        let own = |task: &TaskId| !task.is_idle() && self.has_task(*task);
-        let index = if first.event.time_ns <= now_ns {
-            0
-        } else if self.has_cpu(cpu) || tasks.iter().any(own) {
-            self.switches.iter().position(|switch| {
-                switch.event.cpu == cpu
-                    || tasks_of(&switch.event.kind)
-                        .iter()
-                        .any(|task| !task.is_idle() && tasks.contains(task))
-            })?
-        } else {
-            return None;
+        let is_next = |switch: &LateSwitch| {
+            let Event { time_ns, cpu: its_cpu, .. } = switch.event;
+            time_ns <= now_ns || its_cpu == cpu || tasks.iter().any(|task| switch.is_of(*task))
         };
-        let switch = self.switches.remove(index)?;
-        self.mark(&switch.event, false);
-        Some(switch)
+        self.switches.iter().rposition(is_next).map(|index| self.switches.remove(index))
     }
 
     /// Whether one of the switches is of a CPU.
     pub(crate) fn has_cpu(&self, cpu: u32) -> bool {
-        is_set(&self.cpus, cpu as usize)
+        self.switches.iter().any(|switch| switch.event.cpu == cpu)
     }
 
     /// Whether one of the switches is of a task.
     pub(crate) fn has_task(&self, task: TaskId) -> bool {
-        is_set(&self.tasks, task.index())
+        self.switches.iter().any(|switch| switch.is_of(task))
     }
 
     /// By how much the books of a task are ahead of the trace (negative: behind) at a time, because of switches that
@@ -90,17 +74,6 @@ impl Late {
     }
 }
 
-fn set(flags: &mut Vec<bool>, index: usize, value: bool) {
-    if index >= flags.len() {
-        flags.resize((index + 1).next_power_of_two(), false);
-    }
-    flags[index] = value;
-}
-
-fn is_set(flags: &[bool], index: usize) -> bool {
-    flags.get(index).copied().unwrap_or(false)
-}
-
 /// The tasks that a switch, a wake-up or an end is about; [`TaskId::IDLE`] for none.
 fn tasks_of(kind: &EventKind) -> [TaskId; 2] {
     match *kind {
@@ -114,8 +87,8 @@ fn tasks_of(kind: &EventKind) -> [TaskId; 2] {
 }
 
 impl Kernel {
-    /// Appends to the trace.
-    #[inline]
+    /// Appends to the trace. In line, where the kind of event is known and packing it is a few stores.
+    #[inline(always)]
     pub(crate) fn emit(&mut self, cpu: u32, insns: u64, kind: EventKind) {
         if !self.late.switches.is_empty() {
             self.write_late(cpu, tasks_of(&kind));
@@ -139,6 +112,7 @@ impl Kernel {
     }
 
     /// Writes the switches that are due, and those that an event on a CPU about some tasks may not overtake.
+    #[inline(never)]
     fn write_late(&mut self, cpu: u32, tasks: [TaskId; 2]) {
         while let Some(switch) = self.late.next_before(self.clock.now_ns(), cpu, tasks) {
             self.write_switch(switch);

@@ -5,22 +5,28 @@
 mod account;
 mod caches;
 mod cgroup;
+mod checks;
 mod cids;
 mod clock;
 mod cpu_time;
 mod dispatch;
+mod fixtures;
 mod history;
 mod hrtimers;
 mod idle;
 mod kick;
 mod late;
 mod log;
-mod ops;
+mod origin;
+mod permission;
 mod queues;
 mod rq;
+mod sleep;
+mod spinners;
 mod task;
 mod tasks;
 mod timers;
+mod waiting;
 
 use std::collections::BTreeMap;
 
@@ -32,7 +38,7 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::prng::Prng;
-use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
+use crate::{CostModel, Counters, Exit, ExitKind, SleepTimers, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
@@ -46,8 +52,9 @@ pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use log::Log;
-pub(crate) use ops::{Op, Permission, kf};
-pub(crate) use rq::{Meter, Rq};
+pub(crate) use permission::Permission;
+pub(crate) use rq::Rq;
+pub(crate) use spinners::Spinners;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
@@ -96,6 +103,7 @@ pub(crate) struct Kernel {
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
     pub(crate) queues: DispatchQueues,
+    pub(crate) spinners: Spinners,
     /// Idle CPUs are tracked here, not by the scheduler.
     pub(crate) builtin_idle: bool,
     /// The CPU that executes.
@@ -112,6 +120,8 @@ pub(crate) struct Kernel {
     pub(crate) exit: Option<Exit>,
     pub(crate) events: EventQueue,
     pub(crate) timers: Timers,
+    /// What ends the sleeps of the workload's tasks.
+    pub(crate) sleep_timers: SleepTimers,
     /// Sleeps' timers that were armed so far.
     pub(crate) armings: u64,
     pub(crate) qseq: u64,
@@ -172,6 +182,12 @@ impl Kernel {
         &mut self.tasks[slot]
     }
 
+    /// Whether a task runs.
+    #[inline]
+    pub(crate) fn runs(&self, slot: Slot) -> bool {
+        self.cpus[self.task(slot).cpu as usize].curr() == Some(slot)
+    }
+
     /// Asks for the cache lines of a task.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
@@ -202,6 +218,13 @@ impl Kernel {
     pub(crate) fn describe_id(&self, id: TaskId) -> Option<String> {
         let task = self.trace.tasks().get(id.index())?;
         (id != TaskId::IDLE).then(|| format!("{}[{}]", task.comm, task.pid))
+    }
+
+    /// Guest address of the `task_struct` of what a CPU runs.
+    #[inline]
+    pub(crate) fn curr_addr(&self, cpu: u32) -> u64 {
+        let rq = &self.cpus[cpu as usize];
+        rq.curr().map_or(rq.idle_addr, |slot| self.task(slot).addr)
     }
 
     /// The task that a CPU runs, for the trace.

@@ -4,13 +4,13 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{DsqRef, Kernel, Slot};
 use crate::abi::{dsq as dsq_id, enq};
-use crate::check::{Finding, Invariant, Violation};
+use crate::check::Invariant;
 use crate::dsq::{Dsq, DsqError};
 
 impl Kernel {
     pub(crate) fn dsq_of(&self, target: DsqRef) -> Dsq {
         match target {
-            DsqRef::Local(cpu) => self.cpus[cpu as usize].local(),
+            DsqRef::Local(cpu) => self.cpus[cpu as usize].local,
             DsqRef::Global(node) => self.queues.global(node),
             DsqRef::User(dsq, _) => dsq,
         }
@@ -109,7 +109,7 @@ impl Kernel {
         cpu: u32,
     ) -> Result<(), Trap> {
         self.touch(slot);
-        let local = self.cpus[cpu as usize].local();
+        let local = self.cpus[cpu as usize].local;
         let placed = if enq_flags & (enq::HEAD | enq::PREEMPT) != 0 {
             self.queues.push_front(local, slot.0)
         } else {
@@ -180,34 +180,5 @@ impl Kernel {
         if self.check {
             self.checker.touch(slot.0);
         }
-    }
-
-    /// Notes that a rule was broken, by a task or in general; the run ends with the first one.
-    #[cold]
-    pub(crate) fn violate(&mut self, invariant: Invariant, slot: Option<Slot>, what: String) {
-        let cpu = slot.map(|slot| self.task(slot).cpu);
-        let task = slot.map(|slot| self.describe(slot));
-        let time_ns = self.clock.now_ns();
-        self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
-    }
-
-    /// Notes that a rule was broken on a CPU.
-    #[cold]
-    pub(crate) fn violate_cpu(&mut self, invariant: Invariant, cpu: u32, what: String) {
-        let time_ns = self.clock.now_ns();
-        let violation = Violation { time_ns, invariant, cpu: Some(cpu), task: None, what };
-        self.violation.get_or_insert(violation);
-    }
-
-    /// Notes what the audit of the trace found.
-    #[cold]
-    pub(crate) fn found(&mut self, finding: Finding) {
-        let Finding { invariant, cpu, task, what } = finding;
-        let task = task.filter(|task| !task.is_idle()).map(|task| {
-            let info = &self.trace.tasks()[task.index()];
-            format!("{}[{}]", info.comm, info.pid)
-        });
-        let time_ns = self.clock.now_ns();
-        self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
     }
 }

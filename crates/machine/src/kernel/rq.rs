@@ -8,28 +8,14 @@ use crate::cpuset::CpuMask;
 use crate::dsq::Dsq;
 use crate::layout::offsets;
 
-/// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it
-/// executed on one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Meter {
-    pub(crate) insns: u64,
-    pub(crate) divisions: u64,
-}
-
-impl Meter {
-    /// Without what was executed up to an earlier point, or on an earlier part of the path.
-    pub(crate) fn less(self, earlier: Meter) -> Meter {
-        Meter { insns: self.insns - earlier.insns, divisions: self.divisions - earlier.divisions }
-    }
-}
-
-/// One CPU (`struct rq` with its `struct scx_rq`). What each step touches comes first.
+/// One CPU (`struct rq` with its `struct scx_rq`), in whole cache lines. What each step touches comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Rq {
     /// What runs; `None`: the idle task.
     curr: Option<Slot>,
     /// `SCX_DSQ_LOCAL`.
-    local: Dsq,
+    pub(crate) local: Dsq,
     /// Until when kernel work occupies the CPU; computing goes on from here, ns.
     busy_until_ns: u64,
     /// When the CPU's own event is due; `u64::MAX`: none.
@@ -37,21 +23,21 @@ pub(crate) struct Rq {
     /// Runnable tasks of this run queue, the running one included.
     nr_running: u32,
     /// `TIF_NEED_RESCHED` of what runs.
-    need_resched: bool,
+    pub(crate) need_resched: bool,
     /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
-    unpreempted: bool,
+    pub(crate) unpreempted: bool,
     /// `SCX_RQ_IN_BALANCE`: looking for the next task.
-    in_balance: bool,
+    pub(crate) in_balance: bool,
     /// A signal's interrupt is on its way.
-    signalled: bool,
+    pub(crate) signalled: bool,
     /// Its timers, and its timer interrupt.
     pub(crate) timers: Hrtimers,
     /// How long it has run tasks, and how long its idle task.
     pub(crate) time: CpuTime,
     /// Guest address of its `struct rq`.
-    addr: u64,
+    pub(crate) addr: u64,
     /// Guest address of its idle task.
-    idle_addr: u64,
+    pub(crate) idle_addr: u64,
     /// The instant of the last scheduling pass, ns, and the passes that led nowhere since.
     pass_time_ns: u64,
     vain_passes: u32,
@@ -109,24 +95,6 @@ impl Rq {
         self.curr.is_none()
     }
 
-    /// The local dispatch queue.
-    #[inline]
-    pub(crate) fn local(&self) -> Dsq {
-        self.local
-    }
-
-    /// Guest address of its `struct rq`.
-    #[inline]
-    pub(crate) fn addr(&self) -> u64 {
-        self.addr
-    }
-
-    /// Guest address of its idle task.
-    #[inline]
-    pub(crate) fn idle_addr(&self) -> u64 {
-        self.idle_addr
-    }
-
     /// Until when kernel work occupies the CPU, ns; may have passed.
     #[inline]
     pub(crate) fn busy_until_ns(&self) -> u64 {
@@ -159,39 +127,10 @@ impl Rq {
         std::mem::replace(&mut self.armed_ns, at_ns) != at_ns
     }
 
-    /// Whether what runs is to make room.
-    #[inline]
-    pub(crate) fn needs_resched(&self) -> bool {
-        self.need_resched
-    }
-
-    /// Asks what runs to make room, or takes that back.
-    #[inline]
-    pub(crate) fn set_need_resched(&mut self, need: bool) {
-        self.need_resched = need;
-    }
-
     /// What runs is to make room, and may.
     #[inline]
     pub(crate) fn makes_room(&self) -> bool {
         self.need_resched && !self.unpreempted
-    }
-
-    /// Forbids preemption of what runs, or allows it.
-    pub(crate) fn set_unpreempted(&mut self, off: bool) {
-        self.unpreempted = off;
-    }
-
-    /// Whether a scheduling pass looks for the next task.
-    #[inline]
-    pub(crate) fn in_balance(&self) -> bool {
-        self.in_balance
-    }
-
-    /// A scheduling pass begins or ends to look for the next task.
-    #[inline]
-    pub(crate) fn set_in_balance(&mut self, looks: bool) {
-        self.in_balance = looks;
     }
 
     /// Runnable tasks of this run queue, the running one included.
@@ -218,16 +157,6 @@ impl Rq {
     #[cfg(test)]
     pub(crate) fn miscount(&mut self) {
         self.nr_running += 1;
-    }
-
-    /// A signal's interrupt is sent. False: one is on its way already.
-    pub(crate) fn send_signal(&mut self) -> bool {
-        !std::mem::replace(&mut self.signalled, true)
-    }
-
-    /// A signal's interrupt has arrived.
-    pub(crate) fn receive_signal(&mut self) {
-        self.signalled = false;
     }
 
     /// A task goes to the local queue of another CPU once this run queue is unlocked.

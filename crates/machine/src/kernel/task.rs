@@ -145,8 +145,6 @@ pub(crate) struct Task {
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
     pub(crate) nice: i8,
-    /// Tasks that spin because it has a lock and runs.
-    pub(crate) spun_on: u32,
     pub(crate) nivcsw: u64,
     pub(crate) nr_migrations: u64,
     pub(crate) pid: u32,
@@ -193,6 +191,29 @@ impl Task {
     #[inline]
     pub(crate) fn set_vtime(&self, mem: &Memory, vtime: u64) -> Result<(), Trap> {
         mem.store_u64(self.addr + field::DSQ_VTIME, vtime)
+    }
+
+    /// Writes `PF_EXITING` into `p->flags`.
+    pub(crate) fn publish_exiting(&self, mem: &Memory) -> Result<(), Trap> {
+        const PF_EXITING: u32 = 4;
+        mem.store_u32(self.addr + field::FLAGS, PF_EXITING)
+    }
+
+    /// `set_load_weight` and `reweight_task_scx`: writes the weights that follow from its nice value.
+    pub(crate) fn publish_nice(&self, mem: &Memory) -> Result<(), Trap> {
+        let prio = (120 + i32::from(self.nice)) as u32;
+        let weight = abi::nice_weight(self.nice);
+        for at in [field::PRIO, field::STATIC_PRIO, field::NORMAL_PRIO] {
+            mem.store_u32(self.addr + at, prio)?;
+        }
+        mem.store_u64(self.addr + field::LOAD_WEIGHT, u64::from(weight))?;
+        mem.store_u32(self.addr + field::LOAD_INV_WEIGHT, abi::inverse_weight(weight))?;
+        mem.store_u32(self.addr + field::SCX_WEIGHT, self.weight())
+    }
+
+    /// `p->scx.weight`: what its nice value means on the cgroup scale.
+    pub(crate) fn weight(&self) -> u32 {
+        abi::cgroup_weight(abi::nice_weight(self.nice))
     }
 
     /// Writes `p->scx.flags`.

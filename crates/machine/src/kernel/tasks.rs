@@ -2,7 +2,10 @@
 
 use std::ops::{Index, IndexMut};
 
+use fairground_trace::TaskId;
+
 use super::{ScxState, Slot, Task};
+use crate::actors::ActorId;
 use crate::layout::offsets;
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
@@ -15,6 +18,8 @@ pub(crate) struct Tasks {
     free: Vec<Slot>,
     /// The place that each task has or had, in the order of their birth: by its pid less [`FIRST_PID`].
     by_birth: Vec<Slot>,
+    /// By actor: its task.
+    by_actor: Vec<Option<Slot>>,
     /// Guest address of the slab; its first places, one a CPU, are the idle tasks.
     slab: u64,
     cpus: u32,
@@ -23,7 +28,8 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// No task yet; the slab with the idle tasks of so many CPUs lies at a guest address.
     pub(crate) fn new(slab: u64, cpus: u32) -> Tasks {
-        Tasks { tasks: Vec::new(), free: Vec::new(), by_birth: Vec::new(), slab, cpus }
+        let (tasks, free, by_birth, by_actor) = Default::default();
+        Tasks { tasks, free, by_birth, by_actor, slab, cpus }
     }
 
     /// Places that were ever taken.
@@ -58,6 +64,11 @@ impl Tasks {
 
     /// Puts a new task into the place that was taken for it.
     pub(crate) fn put(&mut self, slot: Slot, task: Task) {
+        let actor = task.actor.0 as usize;
+        if self.by_actor.len() <= actor {
+            self.by_actor.resize(actor + 1, None);
+        }
+        self.by_actor[actor] = Some(slot);
         match self.tasks.get_mut(slot.index()) {
             Some(free) => *free = task,
             None => self.tasks.push(task),
@@ -66,12 +77,9 @@ impl Tasks {
 
     /// The place of a task that is gone may be taken again.
     pub(crate) fn free(&mut self, slot: Slot) {
+        let actor = self[slot].actor;
+        self.by_actor[actor.0 as usize] = None;
         self.free.push(slot);
-    }
-
-    /// Whether no task lives at a place.
-    pub(crate) fn is_free(&self, slot: Slot) -> bool {
-        self.free.contains(&slot)
     }
 
     /// The places at which no task lives.
@@ -108,6 +116,22 @@ impl Tasks {
         let index = distance / offsets::TASK_STRIDE;
         let there = index < u64::from(self.cpus) && index * offsets::TASK_STRIDE == distance;
         there.then_some(index as u32)
+    }
+
+    /// The task of an actor.
+    #[inline]
+    pub(crate) fn of_actor(&self, actor: ActorId) -> Option<Slot> {
+        self.by_actor.get(actor.0 as usize).copied().flatten()
+    }
+
+    /// The tasks of all actors, in the order of these.
+    pub(crate) fn by_actor(&self) -> impl Iterator<Item = Slot> {
+        self.by_actor.iter().flatten().copied()
+    }
+
+    /// The task of a number in the trace; it may be gone.
+    pub(crate) fn of_id(&self, id: TaskId) -> Option<(Slot, &Task)> {
+        self.iter().find(|(_, task)| task.id == id)
     }
 
     /// The living task of a pid; one that ends has none any more.

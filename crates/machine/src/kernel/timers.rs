@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use fairground_bpf::FuncRef;
 
 use super::Kernel;
+use super::origin::TIMER_LIMIT;
 use crate::abi::errno;
 use crate::events::{EventHandle, TIMER_SLOTS};
-use crate::flow::origin::TIMER_LIMIT;
 
 /// `BPF_F_TIMER_ABS`: the time is a point, not a delay.
 const ABS: u64 = 1;

@@ -2,10 +2,11 @@
 //!
 //! References are not counted: a cgroup lives from before the scheduler is loaded until after it is taken out.
 
-use fairground_bpf::{Memory, Trap};
+use fairground_bpf::Memory;
 
-use super::{Kfunc, int};
-use crate::kernel::{CgroupRef, Kernel, kf};
+use super::{Kfunc, Ret, int};
+use crate::kernel::{CgroupRef, Kernel};
+use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_task_cgroup", task_cgroup),
@@ -15,8 +16,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("bpf_cgroup_from_id", from_id),
     ("bpf_task_under_cgroup", task_under),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// `struct cgroup *scx_bpf_task_cgroup(p)`: the cgroup from the scheduler's point of view. Only about a task that the
 /// callback is called for, and not from `ops.dispatch()`, `ops.init_task()` or a callback that may sleep: anything else

@@ -1,8 +1,9 @@
 //! CPUs by their topological numbers, and tasks by their own (Linux 7.2).
 
-use fairground_bpf::{Memory, Trap};
+use fairground_bpf::Memory;
 
-use super::{Kfunc, int, s32};
+use super::task::cpu_of;
+use super::{Kfunc, Ret, int, s32};
 use crate::abi::{CPUPERF_ONE, errno};
 use crate::kernel::Kernel;
 
@@ -22,8 +23,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_tid_to_task", tid_to_task),
 ];
 
-type Ret = Result<u64, Trap>;
-
 /// `s32 scx_bpf_cpu_to_cid(cpu)`.
 fn cpu_to_cid(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     let cpu = k.cpu_valid(int(cpu), "");
@@ -37,13 +36,7 @@ fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
 
 /// `s32 scx_bpf_task_cid(p)`: of the CPU of the task's run queue.
 fn task_cid(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    let cpu = match k.tasks.idle_at(task) {
-        Some(cpu) => cpu,
-        None => {
-            let slot = k.need_task(task, "scx_bpf_task_cid")?;
-            k.task(slot).cpu
-        }
-    };
+    let cpu = cpu_of(k, task, "scx_bpf_task_cid")?;
     Ok(u64::from(k.cids.cid_of(cpu)))
 }
 
@@ -67,9 +60,7 @@ fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
 
 /// `struct task_struct *scx_bpf_cid_curr(cid)`.
 fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
-    let Some(cpu) = k.cpu_of_cid(int(cid)) else { return Ok(0) };
-    let rq = &k.cpus[cpu as usize];
-    Ok(rq.curr().map_or(rq.idle_addr(), |slot| k.task(slot).addr))
+    Ok(k.cpu_of_cid(int(cid)).map_or(0, |cpu| k.curr_addr(cpu)))
 }
 
 /// `u32 scx_bpf_cidperf_cap(cid)` and `scx_bpf_cidperf_cur(cid)`: all CPUs run at the same, full speed.

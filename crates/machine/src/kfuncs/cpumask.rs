@@ -2,7 +2,7 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::Kfunc;
+use super::{Kfunc, Ret};
 use crate::cpuset::CpuMask;
 use crate::kernel::{Kernel, write_mask};
 use crate::layout::offsets::CPUMASK_SIZE;
@@ -34,8 +34,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("bpf_cpumask_any_distribute", any_distribute),
     ("bpf_cpumask_any_and_distribute", any_and_distribute),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// Masks that a program may own at the same time.
 const MAX_MASKS: usize = 65_536;

@@ -2,9 +2,10 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::Kfunc;
+use super::{Kfunc, Ret};
 use crate::abi::enq;
-use crate::kernel::{Kernel, Slot, kf};
+use crate::kernel::{Kernel, Slot};
+use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_dsq_insert", insert),
@@ -20,8 +21,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_consume", move_to_local),
     ("scx_bpf_reenqueue_local", reenqueue_local),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// `scx_dispatch_preamble`: which callbacks may dispatch, and what.
 fn preamble(k: &mut Kernel, task: u64, enq_flags: u64, kfunc: &str) -> Result<Option<Slot>, Trap> {

@@ -1,15 +1,13 @@
 //! Leaving, failing, and telling why.
 
-use fairground_bpf::{Memory, Trap, format_bstr};
+use fairground_bpf::{Memory, format_bstr};
 
-use super::Kfunc;
+use super::{Kfunc, Ret};
 use crate::ExitKind;
 use crate::kernel::Kernel;
 
 pub(super) const KFUNCS: &[Kfunc] =
     &[("scx_bpf_exit_bstr", exit), ("scx_bpf_error_bstr", error), ("scx_bpf_dump_bstr", dump)];
-
-type Ret = Result<u64, Trap>;
 
 /// `MAX_BPRINTF_VARARGS`: arguments of one message.
 const MAX_ARGS: u64 = 12;

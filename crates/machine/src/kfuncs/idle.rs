@@ -2,10 +2,11 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, int, s32};
-use crate::abi::{errno, wake};
+use super::{Kfunc, Ret, int, s32};
+use crate::abi::{PICK_IDLE_CORE, errno, wake};
 use crate::cpuset::{CpuMask, SelectCpu};
-use crate::kernel::{Kernel, kf};
+use crate::kernel::Kernel;
+use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_select_cpu_dfl", select_cpu_dfl),
@@ -20,8 +21,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_get_online_cpumask", possible),
     ("scx_bpf_put_cpumask", put),
 ];
-
-type Ret = Result<u64, Trap>;
 
 fn builtin(k: &mut Kernel) -> bool {
     if !k.builtin_idle {
@@ -63,18 +62,24 @@ fn select_cpu_and(
         return Ok(s32(errno::EBUSY));
     }
     let waker_cpu = k.this_cpu;
-    let sync =
-        wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local());
-    let whole_core = flags & crate::abi::PICK_IDLE_CORE != 0;
+    let sync = wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local);
+    let whole_core = flags & PICK_IDLE_CORE != 0;
     let found = if allowed.test(prev_cpu) && !whole_core {
         let (cpu, idle) =
             k.idle.select_default(SelectCpu { prev_cpu, waker_cpu, allowed: &allowed, sync });
         idle.then_some(cpu)
     } else {
-        k.idle.pick(waker_cpu, &allowed, None, whole_core)
+        k.idle.pick(waker_cpu, &allowed, whole_core)
     };
     k.idle_masks_changed(mem)?;
     Ok(found.map_or(s32(errno::EBUSY), u64::from))
+}
+
+/// `scx_pick_idle_cpu`: claims an idle CPU of a mask.
+fn pick(k: &mut Kernel, mem: &Memory, allowed: &CpuMask, flags: u64) -> Result<Option<u32>, Trap> {
+    let cpu = k.idle.pick(k.this_cpu, allowed, flags & PICK_IDLE_CORE != 0);
+    k.idle_masks_changed(mem)?;
+    Ok(cpu)
 }
 
 /// `s32 scx_bpf_pick_idle_cpu(cpus_allowed, flags)`.
@@ -83,22 +88,16 @@ fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> R
         return Ok(s32(errno::EBUSY));
     }
     let allowed = k.read_mask(mem, mask)?;
-    let cpu = k.pick_idle(&allowed, flags);
-    k.idle_masks_changed(mem)?;
-    Ok(s32(cpu))
+    let cpu = pick(k, mem, &allowed, flags)?;
+    Ok(cpu.map_or(s32(errno::EBUSY), u64::from))
 }
 
 /// `s32 scx_bpf_pick_any_cpu(cpus_allowed, flags)`.
 fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
-    let allowed: CpuMask = k.read_mask(mem, mask)?;
-    if k.builtin_idle {
-        let cpu = k.pick_idle(&allowed, flags);
-        if cpu >= 0 {
-            k.idle_masks_changed(mem)?;
-            return Ok(s32(cpu));
-        }
-    }
-    Ok(k.any_distribute(&allowed).map_or(s32(errno::EBUSY), u64::from))
+    let allowed = k.read_mask(mem, mask)?;
+    let idle = if k.builtin_idle { pick(k, mem, &allowed, flags)? } else { None };
+    let cpu = idle.or_else(|| k.any_distribute(&allowed));
+    Ok(cpu.map_or(s32(errno::EBUSY), u64::from))
 }
 
 /// `bool scx_bpf_test_and_clear_cpu_idle(cpu)`.

@@ -2,10 +2,11 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, s32};
+use super::{Kfunc, Ret, s32};
 use crate::abi::{dsq_iter, enq, errno};
 use crate::dsq::Cursor;
-use crate::kernel::{Kernel, Slot, kf};
+use crate::kernel::{Kernel, Slot};
+use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("bpf_iter_scx_dsq_new", new),
@@ -20,8 +21,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_dsq_move_set_vtime", set_vtime),
     ("scx_bpf_dispatch_from_dsq_set_vtime", set_vtime),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// The opaque words of a `struct bpf_iter_scx_dsq`: the cursor's number plus 1 (0: none), overrides, slice, vtime.
 const CURSOR: u64 = 0;

@@ -1,8 +1,8 @@
 //! Kicking CPUs, and their performance targets.
 
-use fairground_bpf::{Memory, Trap};
+use fairground_bpf::Memory;
 
-use super::{Kfunc, int};
+use super::{Kfunc, Ret, int};
 use crate::abi::CPUPERF_ONE;
 use crate::kernel::Kernel;
 
@@ -12,8 +12,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_cpuperf_cur", cpuperf_cap),
     ("scx_bpf_cpuperf_set", cpuperf_set),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// `scx_bpf_kick_cpu(cpu, flags)`.
 fn kick_cpu(k: &mut Kernel, _: &Memory, [cpu, flags, ..]: [u64; 5]) -> Ret {

@@ -19,6 +19,9 @@ use crate::kernel::Kernel;
 /// A kfunc by name.
 pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
 
+/// What a kfunc returns in r0, or why the scheduler's program ends in it.
+type Ret = Result<u64, Trap>;
+
 /// All kfuncs.
 pub(crate) fn table() -> Vec<Kfunc> {
     let families: [&[Kfunc]; 10] = [
@@ -42,7 +45,7 @@ pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
 }
 
 /// `bpf_jiffies64`: ticks since the start.
-fn jiffies64(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Result<u64, Trap> {
+fn jiffies64(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(kernel.clock.jiffies())
 }
 

@@ -1,8 +1,8 @@
 //! Making and unmaking dispatch queues, and looking at them.
 
-use fairground_bpf::{Memory, Trap};
+use fairground_bpf::Memory;
 
-use super::{Kfunc, int, s32};
+use super::{Kfunc, Ret, int, s32};
 use crate::abi::{dsq, errno};
 use crate::dsq::DsqError;
 use crate::kernel::{DsqRef, Kernel, Slot};
@@ -14,8 +14,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_dsq_peek", peek),
     ("scx_bpf_dsq_reenq", reenqueue),
 ];
-
-type Ret = Result<u64, Trap>;
 
 /// `SCX_REENQ_ANY`: every task; the same as no flag.
 const REENQ_ANY: u64 = 1;
@@ -46,10 +44,10 @@ fn destroy(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
 /// `s32 scx_bpf_dsq_nr_queued(dsq_id)`.
 fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     let queue = if id == dsq::LOCAL {
-        Some(k.cpus[k.this_cpu as usize].local())
+        Some(k.cpus[k.this_cpu as usize].local)
     } else if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
         let cpu = k.named_cpu(i64::from((id & dsq::LOCAL_CPU_MASK) as u32 as i32), "");
-        cpu.map(|cpu| k.cpus[cpu as usize].local())
+        cpu.map(|cpu| k.cpus[cpu as usize].local)
     } else {
         k.queues.user(id)
     };

@@ -2,7 +2,7 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, int};
+use super::{Kfunc, Ret, int};
 use crate::kernel::Kernel;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
@@ -21,34 +21,36 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("bpf_task_release", nothing),
 ];
 
-type Ret = Result<u64, Trap>;
-
 /// `bool scx_bpf_task_running(p)`.
 fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_running")?;
-    let cpu = k.task(slot).cpu;
-    Ok(u64::from(k.cpus[cpu as usize].curr() == Some(slot)))
+    Ok(u64::from(k.runs(slot)))
+}
+
+/// The CPU of a task's run queue; of an idle task its own.
+pub(super) fn cpu_of(k: &mut Kernel, task: u64, kfunc: &str) -> Result<u32, Trap> {
+    match k.tasks.at(task) {
+        Some(slot) => Ok(k.task(slot).cpu),
+        None => match k.tasks.idle_at(task) {
+            Some(cpu) => Ok(cpu),
+            None => k.need_task(task, kfunc).map(|slot| k.task(slot).cpu),
+        },
+    }
 }
 
 /// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
 fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    if let Some(cpu) = k.tasks.idle_at(task) {
-        return Ok(u64::from(cpu));
-    }
-    let slot = k.need_task(task, "scx_bpf_task_cpu")?;
-    Ok(u64::from(k.task(slot).cpu))
+    cpu_of(k, task, "scx_bpf_task_cpu").map(u64::from)
 }
 
 /// `struct rq *scx_bpf_cpu_rq(cpu)`.
 fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
-    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr()))
+    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr))
 }
 
 /// `struct task_struct *scx_bpf_cpu_curr(cpu)` (6.18).
 fn cpu_curr(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
-    let Some(cpu) = k.cpu_valid(int(cpu), "") else { return Ok(0) };
-    let rq = &k.cpus[cpu as usize];
-    Ok(rq.curr().map_or(rq.idle_addr(), |slot| k.task(slot).addr))
+    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.curr_addr(cpu)))
 }
 
 /// `bool scx_bpf_task_set_slice(p, slice)` (6.19).

@@ -4,56 +4,6 @@ use fairground_bpf::TargetTypes;
 
 use crate::abi::{self, deq, dsq, dsq_iter, enq, ent, kick, ops_flag, wake};
 
-/// The members of `struct sched_ext_ops` that are callbacks, in the kernel's order (6.12).
-pub(crate) const OPS_CALLBACKS: &[&str] = &[
-    "select_cpu",
-    "enqueue",
-    "dequeue",
-    "dispatch",
-    "tick",
-    "runnable",
-    "running",
-    "stopping",
-    "quiescent",
-    "yield",
-    "core_sched_before",
-    "set_weight",
-    "set_cpumask",
-    "update_idle",
-    "cpu_acquire",
-    "cpu_release",
-    "init_task",
-    "exit_task",
-    "enable",
-    "disable",
-    "dump",
-    "dump_cpu",
-    "dump_task",
-    "cgroup_init",
-    "cgroup_exit",
-    "cgroup_prep_move",
-    "cgroup_move",
-    "cgroup_cancel_move",
-    "cgroup_set_weight",
-    "cpu_online",
-    "cpu_offline",
-    "init",
-    "exit",
-];
-
-/// What a callback is called in a table of the cid form (`struct sched_ext_ops_cid`, 7.2), where CPUs go by their
-/// topological numbers.
-pub(crate) fn cid_form_name(callback: &'static str) -> &'static str {
-    match callback {
-        "select_cpu" => "select_cid",
-        "set_cpumask" => "set_cmask",
-        "dump_cpu" => "dump_cid",
-        "cpu_online" => "cid_online",
-        "cpu_offline" => "cid_offline",
-        same => same,
-    }
-}
-
 pub(crate) const EXIT_KIND: &[(&str, i64)] = &[
     ("SCX_EXIT_NONE", 0),
     ("SCX_EXIT_DONE", 1),

@@ -6,5 +6,5 @@ mod constants;
 pub(crate) mod offsets;
 mod types;
 
-pub(crate) use constants::{OPS_CALLBACKS, cid_form_name, constant};
+pub(crate) use constants::constant;
 pub(crate) use types::kernel_types;

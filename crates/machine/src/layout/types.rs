@@ -8,6 +8,7 @@ use super::offsets::{
     task, thread_info,
 };
 use crate::abi;
+use crate::op::Op;
 
 /// The plain types that structures are made of.
 struct Basic {
@@ -331,9 +332,7 @@ fn sched_ext_ops(t: &mut TargetTypes, b: &Basic) {
     let function = t.void_pointer();
     let char = t.signed("char", 1);
     let name = t.array(char, abi::OPS_NAME_LEN);
-    let callbacks: Vec<(&str, TypeRef)> =
-        constants::OPS_CALLBACKS.iter().map(|c| (*c, function)).collect();
-    let mut members = callbacks;
+    let mut members: Vec<(&str, TypeRef)> = Op::names().map(|name| (name, function)).collect();
     members.extend([
         ("dispatch_max_batch", b.u32),
         ("flags", b.u64),

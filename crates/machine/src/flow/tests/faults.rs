@@ -88,7 +88,7 @@ fn a_lost_task() {
 fn a_task_in_two_places() {
     let violation = seen(|machine| {
         let slot = machine.kernel.cpus[0].curr().expect("a hog runs");
-        let local = machine.kernel.cpus[1].local();
+        let local = machine.kernel.cpus[1].local;
         machine.kernel.queues.push_back(local, slot.0).expect("it takes it");
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("hog"), None);
@@ -100,7 +100,7 @@ fn a_sleeper_in_a_queue() {
         let slot = find(machine, "receiver", false);
         // The queue's own functions say so, too.
         machine.kernel.checker.touch(slot.0);
-        let local = machine.kernel.cpus[0].local();
+        let local = machine.kernel.cpus[0].local;
         machine.kernel.queues.push_back(local, slot.0).expect("it takes it");
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("receiver"), None);

@@ -3,11 +3,10 @@
 use fairground_bpf::{Callee, Fixup, Linked, TrapPlace};
 use fairground_trace::{CallbackKind, TaskId};
 
-use super::Machine;
+use super::{Called, Kernel, Slot};
 use crate::exit::{Origin, PastCall};
-use crate::kernel::{Called, Op, Slot};
-use crate::layout::OPS_CALLBACKS;
-use crate::{Exit, ExitKind};
+use crate::op::Op;
+use crate::{Exit, ExitKind, Policy};
 
 /// Callbacks that a report shows.
 const CALLS_SHOWN: usize = 8;
@@ -33,96 +32,102 @@ pub(crate) const TIMER_LIMIT: &str = "timers expire without end";
 /// `bpf_timer_start`: its number among the helpers.
 const TIMER_START: u32 = 171;
 
-impl Machine {
-    /// A callback about `subject` has ended the scheduler's time in charge, or has just trapped at `place`.
+impl Kernel {
+    /// Notes a callback that begins, for the report of a failure.
+    #[inline]
+    pub(crate) fn remember_call(&mut self, kind: CallbackKind, about: Option<Slot>) {
+        let (time_ns, cpu) = (self.clock.now_ns(), self.this_cpu);
+        let mut task = TaskId::IDLE;
+        if let Some(slot) = about {
+            // No part of the machine's state: the checker need not look.
+            let about = &mut self.tasks[slot];
+            about.last_call = Some(kind);
+            task = about.id;
+        }
+        self.history.push(Called { time_ns, task, cpu, kind });
+    }
+
+    /// A callback (its kind and function) about `subject` has ended the scheduler's time in charge, or has just trapped
+    /// at `place`.
     #[cold]
     pub(crate) fn explain_call(
         &mut self,
-        kind: CallbackKind,
-        function: usize,
+        policy: &Policy,
+        (kind, function): (CallbackKind, usize),
         subject: Option<Slot>,
         place: Option<&TrapPlace>,
     ) {
-        let task = subject.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-        let (time_ns, cpu) = (self.kernel.clock.now_ns(), self.kernel.this_cpu);
-        self.explain(Called { time_ns, task, cpu, kind }, Some(function), place);
+        let task = subject.map_or(TaskId::IDLE, |slot| self.task(slot).id);
+        let (time_ns, cpu) = (self.clock.now_ns(), self.this_cpu);
+        self.explain(policy, Called { time_ns, task, cpu, kind }, Some(function), place);
     }
 
     /// The scheduler's time in charge ends between two callbacks: what led there is the last decision on this CPU.
-    pub(crate) fn explain_decision(&mut self) {
-        if self.kernel.exit.as_ref().is_none_or(|exit| exit.kind != ExitKind::Error) {
+    pub(crate) fn explain_decision(&mut self, policy: &Policy) {
+        let Some(exit) = self.exit.as_ref().filter(|exit| exit.kind == ExitKind::Error) else {
             return;
-        }
-        let failed = |name: &&&str| {
-            let message = self.kernel.exit.as_ref().map_or("", |exit| exit.message.as_str());
-            message.strip_prefix("ops.").is_some_and(|rest| rest.starts_with(&format!("{name}()")))
         };
-        let named = OPS_CALLBACKS.iter().find(failed);
+        let failed = |name: &&str| {
+            let rest = exit.message.strip_prefix("ops.");
+            rest.is_some_and(|rest| rest.starts_with(&format!("{name}()")))
+        };
+        let named = Op::names().find(failed);
         let decides = |called: &&Called| match named {
-            Some(name) => called.kind.name() == *name,
+            Some(name) => called.kind.name() == name,
             None => matches!(
                 called.kind,
                 CallbackKind::SelectCpu | CallbackKind::Enqueue | CallbackKind::Dispatch
             ),
         };
-        let cpu = self.kernel.this_cpu;
-        let history = &self.kernel.history;
-        let here = history.latest().filter(decides).find(|called| called.cpu == cpu);
-        if let Some(called) = here.or_else(|| history.latest().find(decides)).copied() {
-            self.explain(called, self.function_of(called.kind), None);
+        let here = self.history.latest().filter(decides).find(|called| called.cpu == self.this_cpu);
+        if let Some(called) = here.or_else(|| self.history.latest().find(decides)).copied() {
+            self.explain(policy, called, policy.ops.of_kind(called.kind), None);
         }
     }
 
     /// A task has waited for too long: the callback that heard of it last.
-    pub(crate) fn explain_stall(&mut self, slot: Slot) {
-        let task = self.kernel.task(slot);
+    pub(crate) fn explain_stall(&mut self, policy: &Policy, slot: Slot) {
+        let task = self.task(slot);
         let Some(kind) = task.last_call else { return };
         let called = Called { time_ns: task.runnable_at_ns, task: task.id, cpu: task.cpu, kind };
-        self.explain(called, self.function_of(kind), None);
+        self.explain(policy, called, policy.ops.of_kind(kind), None);
     }
 
-    fn explain(&mut self, called: Called, function: Option<usize>, place: Option<&TrapPlace>) {
-        let Some(exit) = &self.kernel.exit else { return };
-        if exit.origin.is_some() {
-            return;
-        }
-        let linked = self.policy.image.linked();
+    fn explain(
+        &mut self,
+        policy: &Policy,
+        called: Called,
+        function: Option<usize>,
+        place: Option<&TrapPlace>,
+    ) {
+        let Some(exit) = self.exit.as_ref().filter(|exit| exit.origin.is_none()) else { return };
         let places = match (place, function) {
             (Some(place), _) => vec![place.clone()],
-            (None, Some(function)) => places(linked, function, exit),
+            (None, Some(function)) => places(policy.image.linked(), function, exit),
             (None, None) => Vec::new(),
         };
         let related = |past: &&Called| {
             past.cpu == called.cpu || (called.task != TaskId::IDLE && past.task == called.task)
         };
-        let mut calls: Vec<PastCall> = self
-            .kernel
-            .history
-            .latest()
-            .filter(related)
-            .take(CALLS_SHOWN)
-            .map(|past| PastCall {
-                time_ns: past.time_ns,
-                cpu: past.cpu,
-                callback: callback_name(past.kind),
-                task: self.kernel.describe_id(past.task),
-            })
-            .collect();
+        let past = |past: &Called| PastCall {
+            time_ns: past.time_ns,
+            cpu: past.cpu,
+            callback: callback_name(past.kind),
+            task: self.describe_id(past.task),
+        };
+        let latest = self.history.latest().filter(related).take(CALLS_SHOWN);
+        let mut calls: Vec<PastCall> = latest.map(past).collect();
         calls.reverse();
         let origin = Origin {
             callback: callback_name(called.kind),
-            task: self.kernel.describe_id(called.task),
+            task: self.describe_id(called.task),
             cpu: called.cpu,
             places,
             calls,
         };
-        if let Some(exit) = &mut self.kernel.exit {
+        if let Some(exit) = &mut self.exit {
             exit.origin = Some(Box::new(origin));
         }
-    }
-
-    fn function_of(&self, kind: CallbackKind) -> Option<usize> {
-        Op::ALL.into_iter().find(|op| op.kind() == kind).and_then(|op| self.policy.ops.function(op))
     }
 }
 

@@ -1,0 +1,45 @@
+//! What the running callback may call.
+
+use super::Slot;
+use crate::op::{Op, kf};
+
+/// What the running callback may call, and about which task (`kf_mask` and `kf_tasks` of `struct sched_ext_entity`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Permission {
+    mask: u32,
+    task: Option<Slot>,
+}
+
+impl Permission {
+    /// Outside of the scheduler's callbacks: a timer's callback, or a program that the loader runs.
+    pub(crate) const UNLOCKED: Permission = Permission { mask: kf::UNLOCKED, task: None };
+
+    /// Of a callback that is about a task or none.
+    #[inline]
+    pub(crate) fn of(op: Op, task: Option<Slot>) -> Permission {
+        Permission { mask: op.context(), task }
+    }
+
+    /// The task that the callback is about.
+    #[inline]
+    pub(crate) fn task(self) -> Option<Slot> {
+        self.task
+    }
+
+    /// The groups of kfuncs that may be called.
+    #[inline]
+    pub(crate) fn mask(self) -> u32 {
+        self.mask
+    }
+
+    /// Whether the callback is about this task.
+    #[inline]
+    pub(crate) fn is_about(self, task: Slot) -> bool {
+        self.task == Some(task)
+    }
+
+    /// Whether no lock of a run queue would be held.
+    pub(crate) fn is_unlocked(self) -> bool {
+        self.mask == kf::UNLOCKED
+    }
+}

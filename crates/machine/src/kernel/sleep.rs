@@ -1,0 +1,100 @@
+//! How sleeps begin and end, whatever ends them.
+
+use fairground_bpf::{Memory, Trap};
+use fairground_trace::{EventKind, TaskState};
+
+use super::{Kernel, Slot};
+use crate::SleepTimers;
+use crate::events::EventHandle;
+use crate::layout::offsets::task as field;
+
+impl Kernel {
+    /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
+    ///
+    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the
+    /// present tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the
+    /// expiry.
+    pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
+        let (now, tick) = (self.clock.now_ns(), self.clock.period_ns());
+        if self.sleep_timers == SleepTimers::Hrtimer || at_ns <= now {
+            return at_ns;
+        }
+        let ticks = if absolute {
+            at_ns.div_ceil(tick)
+        } else {
+            (now / tick).saturating_add((at_ns - now).div_ceil(tick)).saturating_add(1)
+        };
+        ticks.saturating_mul(tick)
+    }
+
+    /// Arms what ends the sleep of a task that leaves the executing CPU in a state: the device's interrupt at that time,
+    /// or a timer's. False: that would come before the task could sleep (`do_nanosleep`).
+    #[inline]
+    pub(crate) fn arm_wakeup(&mut self, slot: Slot, state: TaskState, at_ns: u64) -> bool {
+        let by_hrtimer =
+            state != TaskState::Uninterruptible && self.sleep_timers == SleepTimers::Hrtimer;
+        let slack_ns = if by_hrtimer { self.cost.timer_slack_ns } else { 0 };
+        if at_ns.saturating_add(slack_ns) <= self.clock.now_ns() {
+            return false;
+        }
+        if by_hrtimer {
+            self.arm_sleep(slot, at_ns);
+        } else {
+            self.events.arm(EventHandle::Task(slot.0), at_ns);
+        }
+        true
+    }
+
+    /// The task's state becomes `TASK_RUNNING`; a sleep that would end later is forgotten.
+    #[inline]
+    pub(crate) fn mark_runnable(&mut self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
+        let task = self.task_mut(slot);
+        task.state = TaskState::Runnable;
+        let addr = task.addr;
+        mem.store_u32(addr + field::STATE, 0)?;
+        mem.store_u32(addr + field::ON_RQ, 1)?;
+        match self.sleep_timers {
+            SleepTimers::Hrtimer => self.cancel_sleep(slot),
+            SleepTimers::Jiffies => self.events.cancel(EventHandle::Task(slot.0)),
+        }
+        Ok(())
+    }
+
+    /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
+    pub(crate) fn wake_about_to_sleep(&mut self, slot: Slot) {
+        let this = self.this_cpu;
+        let task = self.task_mut(slot);
+        if !task.about_to_sleep() || task.woken {
+            return;
+        }
+        task.woken = true;
+        let (id, cpu) = (task.id, task.cpu);
+        let waker = self.current(this);
+        self.counters.wakeups += 1;
+        self.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: cpu });
+        self.emit(this, 0, EventKind::Wakeup { task: id, target_cpu: cpu });
+        self.charge_irqs_off(this, self.cost.wakeup_ns);
+    }
+
+    /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
+    pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
+        let rq = &self.cpus[cpu as usize];
+        if rq.is_idle() && rq.busy_until_ns() <= self.clock.now_ns() {
+            self.charge_irqs_off(cpu, self.cost.idle_exit_ns);
+        }
+    }
+
+    /// The way off the executing CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being
+    /// paid now.
+    pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
+        let (cpu, cost_ns) = (self.this_cpu, self.cost.block_ns);
+        let task = self.task_mut(slot);
+        task.blocks = !task.blocks && cost_ns > 0;
+        let pays = task.blocks;
+        if pays {
+            // Interrupts are off from here to the switch and in it.
+            self.charge_irqs_off(cpu, cost_ns);
+        }
+        pays
+    }
+}
