@@ -105,7 +105,7 @@ def _of_file(word: str | None) -> str | None:
         return None
 
 
-def look_again(point: Point, digests: Digests) -> None:
+def check_unchanged(point: Point, digests: Digests) -> None:
     """Checks that the files of a point have not changed since the sweep began.
 
     :raises Error: if one has: the result would be stored under the old content.

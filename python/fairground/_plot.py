@@ -35,7 +35,7 @@ class Picture(Figure):
 #: Okabe and Ito's colours, which most people can tell apart.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 #: Maximum number of on-CPU intervals in a timeline; more could not be told apart.
-_STRETCHES_MAX = 20_000
+_SLICES_MAX = 20_000
 #: Inches.
 _WIDTH, _ROW_HEIGHT, _HEIGHT_MIN = 9.0, 0.35, 2.4
 
@@ -101,13 +101,13 @@ def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Pi
     chosen = (pc.field("kind") == "switch") & (pc.field("time_ns") < to_ns)
     switches = events.filter(chosen).select(["time_ns", "cpu", "other_task", "other_comm"]).to_pylist()
     cpus = int(events.schema.metadata[b"fairground.cpus"])
-    stretches = _stretches(switches, from_ns, to_ns)
-    if len(stretches) > _STRETCHES_MAX:
+    slices = _slices(switches, from_ns, to_ns)
+    if len(slices) > _SLICES_MAX:
         raise _native.Error(
-            f"timeline: there are {len(stretches)} stretches, more than {_STRETCHES_MAX}\n  help: give a shorter time with start_ms and end_ms"
+            f"timeline: there are {len(slices)} slices, more than {_SLICES_MAX}\n  help: give a shorter time with start_ms and end_ms"
         )
     figure, axes = _figure(cpus)
-    spans = _spans(stretches, zero_ns)
+    spans = _spans(slices, zero_ns)
     for number, (name, of_name) in enumerate(spans.items()):
         label: str | None = name
         for cpu, of_cpu in of_name.items():
@@ -123,7 +123,7 @@ def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Pi
     return figure
 
 
-def _stretches(switches: list[dict[str, Any]], from_ns: int, to_ns: int) -> list[tuple[int, int, int, str]]:
+def _slices(switches: list[dict[str, Any]], from_ns: int, to_ns: int) -> list[tuple[int, int, int, str]]:
     """Begin and end in ns, CPU and task name of each on-CPU interval."""
     running: dict[int, tuple[int, int, str]] = {}
     found = []
@@ -142,10 +142,10 @@ def _stretches(switches: list[dict[str, Any]], from_ns: int, to_ns: int) -> list
     return found
 
 
-def _spans(stretches: list[tuple[int, int, int, str]], zero_ns: int) -> dict[str, dict[int, list[tuple[float, float]]]]:
+def _spans(slices: list[tuple[int, int, int, str]], zero_ns: int) -> dict[str, dict[int, list[tuple[float, float]]]]:
     """Begin and length in ms of the on-CPU intervals of each task name, in order, on each CPU."""
-    spans: dict[str, dict[int, list[tuple[float, float]]]] = {name: {} for name in sorted({name for _, _, _, name in stretches})}
-    for begin, end, cpu, name in stretches:
+    spans: dict[str, dict[int, list[tuple[float, float]]]] = {name: {} for name in sorted({name for _, _, _, name in slices})}
+    for begin, end, cpu, name in slices:
         spans[name].setdefault(cpu, []).append(((begin - zero_ns) / 1e6, (end - begin) / 1e6))
     return spans
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairground import _native
-from fairground._files import ENDS, Digests, Job, changed, look_again
+from fairground._files import ENDS, Digests, Job, changed, check_unchanged
 from fairground._points import Point
 from fairground._run import scheduler_of
 
@@ -52,7 +52,7 @@ def _work(point: Point, digests: Digests) -> Result:
     except ENDS:
         raise
     except BaseException as why:
-        return _refused(point, digests, _told(why))
+        return _refused(point, digests, _text_of(why))
 
 
 def _work_all(work: Callable[[Point, Digests], Result], together: Sequence[tuple[Point, Digests]]) -> list[Result]:
@@ -70,11 +70,11 @@ def _run(point: Point, digests: Digests) -> bytes:
     if scheduler.digest != digests.scheduler:
         raise changed(point.sched)
     content = _native.point_file(point, scheduler, digests)
-    look_again(point, digests)
+    check_unchanged(point, digests)
     return content
 
 
-def _told(why: BaseException) -> str:
+def _text_of(why: BaseException) -> str:
     """The text of an exception with its causes; an error of this package has its text already."""
     if isinstance(why, _native.Error):
         return str(why)
@@ -141,7 +141,7 @@ def _in_pool(source: deque[Job], workers: int, at_once: int) -> Generator[Done, 
                     lost.append(job)
                     whole = False
                 except Exception as why:
-                    yield _refusal(job, _told(why))
+                    yield _refusal(job, _text_of(why))
                 else:
                     yield Done(job, content, error)
     except BaseException:
@@ -212,7 +212,7 @@ def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Generator[Don
                     suspects.extend(together)
             except Exception as why:
                 for job in together:
-                    yield _refusal(job, _told(why))
+                    yield _refusal(job, _text_of(why))
             else:
                 for job, (content, error) in zip(together, results, strict=True):
                     yield Done(job, content, error)

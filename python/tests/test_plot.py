@@ -35,19 +35,19 @@ def test_a_timeline_ends_where_the_run_ends() -> None:
 
 
 def test_a_timeline_of_many_names_is_drawn_in_a_moment() -> None:
-    """As many stretches as there may be, of hundreds of names, on many CPUs: each is looked at once."""
+    """As many slices as there may be, of hundreds of names, on many CPUs: each is looked at once."""
     cpus, names, turns = 64, 300, 300
     switches = [
         {"time_ns": 1_000 * turn + cpu, "cpu": cpu, "other_task": 1 + (turn * 7 + cpu) % names, "other_comm": f"t{(turn * 7 + cpu) % names}"}
         for turn in range(turns)
         for cpu in range(cpus)
     ]
-    stretches = _plot._stretches(switches, 0, 1_000_000)
+    slices = _plot._slices(switches, 0, 1_000_000)
     begin = time.process_time()
-    spans = _plot._spans(stretches, 0)
+    spans = _plot._spans(slices, 0)
     assert time.process_time() - begin < 5.0
     assert list(spans) == sorted(f"t{number}" for number in range(names))
-    assert sum(len(of_cpu) for of_name in spans.values() for of_cpu in of_name.values()) == len(stretches) == turns * cpus
+    assert sum(len(of_cpu) for of_name in spans.values() for of_cpu in of_name.values()) == len(slices) == turns * cpus
 
 
 def test_what_was_not_measured_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,15 +9,15 @@ use fairground_trace::{TaskId, TaskState};
 /// The sets whose arithmetic and weight table are those of the release.
 const SETS: [&str; 3] = ["cfs_2_6_23@2.6.23-rc3", "cfs_2_6_23@2.6.23-rc6", "cfs_2_6_23@2.6.23"];
 
-fn turns(run: &Run, from_ns: u64) -> Vec<u64> {
+fn slice_lengths(run: &Run, from_ns: u64) -> Vec<u64> {
     let slices = run.slices();
     let ended = slices.iter().filter(|s| s.start_ns >= from_ns && s.state == TaskState::Runnable);
     ended.map(|s| s.ran_ns()).collect()
 }
 
-fn mean(turns: &[u64]) -> f64 {
-    assert!(turns.len() > 20, "only {} turns", turns.len());
-    turns.iter().sum::<u64>() as f64 / turns.len() as f64
+fn mean(slices: &[u64]) -> f64 {
+    assert!(slices.len() > 20, "only {} slices", slices.len());
+    slices.iter().sum::<u64>() as f64 / slices.len() as f64
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn law_04_two_hogs_alternate_by_half_the_latency() {
     for set in ["cfs_2_6_23@2.6.23-rc6", "cfs_2_6_23@2.6.23"] {
         let mut run = bench(set).hz(1000).run("hogs:2");
         run.until(20_000 * MS);
-        let turns = turns(&run, MS);
-        for ran_ns in turns.iter().skip(4) {
-            assert!((10 * MS..=11 * MS).contains(ran_ns), "{set}: a turn of {ran_ns} ns");
+        let slices = slice_lengths(&run, MS);
+        for ran_ns in slices.iter().skip(4) {
+            assert!((10 * MS..=11 * MS).contains(ran_ns), "{set}: a slice of {ran_ns} ns");
         }
         let time = run.cpu_time(0, 20_000 * MS);
         for share in time.values() {
@@ -64,12 +64,12 @@ fn law_04_two_hogs_alternate_by_half_the_latency() {
 }
 
 #[test]
-fn law_05_turns_of_equal_hogs_are_latency_over_n_down_to_the_least() {
+fn law_05_slices_of_equal_hogs_are_latency_over_n_down_to_the_least() {
     for (hogs, ideal_ns) in [(2u64, 10 * MS), (4, 5 * MS), (5, 4 * MS), (10, 2 * MS), (15, 2 * MS)]
     {
         let mut run = bench("cfs_2_6_23").hz(1000).run(&format!("hogs:{hogs}"));
         run.until(10_000 * MS);
-        let mean_ns = mean(&turns(&run, 500 * MS));
+        let mean_ns = mean(&slice_lengths(&run, 500 * MS));
         // A slice ends at the tick at or after the due time.
         let bounds = ideal_ns as f64..=(ideal_ns + MS + 100 * US) as f64;
         assert!(bounds.contains(&mean_ns), "{hogs} hogs: {mean_ns} ns, ideal {ideal_ns}");
@@ -281,7 +281,7 @@ fn law_13_the_times_grow_with_the_number_of_cpus() {
     for (cpus, factor) in [(1, 1), (2, 2), (3, 2), (4, 3), (8, 4), (16, 5), (32, 5)] {
         let mut run = bench("cfs_2_6_23").cpus(cpus).hz(1000).run("hogs:2,cpus=0");
         run.until(6_000 * MS);
-        let mean_ns = mean(&turns(&run, 500 * MS));
+        let mean_ns = mean(&slice_lengths(&run, 500 * MS));
         // Half of the latency: 20 ms times the factor, at most 100 ms (32 CPUs have a factor of 6).
         let ideal_ns = (10 * MS * factor) as f64;
         assert!((ideal_ns..=ideal_ns + 1.1e6).contains(&mean_ns), "{cpus} CPUs: {mean_ns} ns");

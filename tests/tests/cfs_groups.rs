@@ -225,19 +225,19 @@ fn a_sleeper_preempts_across_groups() {
 fn a_slice_is_the_product_of_the_hierarchy_since_2_6_26() {
     // 20 ms for two: 10 ms for the group. Of 20 ms again each member has 10 (2.6.24), or 10 of the group's half: 5.
     // 6.5: three tasks on the CPU, 6 ms, so 1.5 ms.
-    for (set, turn_ns) in [("cfs@2.6.24", 11 * MS), ("cfs@2.6.28", 6 * MS), ("cfs@6.5", 2 * MS)] {
+    for (set, slice_ns) in [("cfs@2.6.24", 11 * MS), ("cfs@2.6.28", 6 * MS), ("cfs@6.5", 2 * MS)] {
         let text = tree(&[("box", 100)], &[("member", 2, "box", ""), ("alone", 1, "/", "")]);
         let mut run = bench(set).hz(1000).run_toml(&text);
         run.until(4_000 * MS);
         let members = run.named("member");
         let slices = run.slices();
-        let turns = slices.iter().filter(|s| {
+        let slices = slices.iter().filter(|s| {
             members.contains(&s.task) && s.start_ns > 500 * MS && s.state == TaskState::Runnable
         });
         let mut often: BTreeMap<u64, u32> = BTreeMap::new();
-        turns.for_each(|s| *often.entry(s.ran_ns()).or_default() += 1);
-        let most = often.iter().max_by_key(|(_, times)| **times).expect("some turns");
-        assert_eq!(*most.0, turn_ns, "{set}: {often:?}");
+        slices.for_each(|s| *often.entry(s.ran_ns()).or_default() += 1);
+        let most = often.iter().max_by_key(|(_, times)| **times).expect("some slices");
+        assert_eq!(*most.0, slice_ns, "{set}: {often:?}");
     }
 }
 

@@ -20,15 +20,15 @@ fn current(run: &Run, cpu: usize) -> Option<(u32, u64)> {
 }
 
 /// Slices of the tasks that were ended by preemption, after a start-up.
-fn turns(run: &Run, tasks: &[TaskId], from_ns: u64) -> Vec<u64> {
+fn slice_lengths(run: &Run, tasks: &[TaskId], from_ns: u64) -> Vec<u64> {
     let slices = run.slices();
     let of_tasks = slices.iter().filter(|s| tasks.contains(&s.task) && s.start_ns >= from_ns);
     of_tasks.filter(|s| s.state == TaskState::Runnable).map(|s| s.ran_ns()).collect()
 }
 
-fn mean_ms(turns: &[u64]) -> f64 {
-    assert!(turns.len() > 20, "only {} turns", turns.len());
-    turns.iter().sum::<u64>() as f64 / turns.len() as f64 / 1e6
+fn mean_ms(slices: &[u64]) -> f64 {
+    assert!(slices.len() > 20, "only {} slices", slices.len());
+    slices.iter().sum::<u64>() as f64 / slices.len() as f64 / 1e6
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn equal_hogs(
     run.until(3_000 * MS);
     let tasks = run.named("hog");
     assert_eq!(tasks.len(), hogs as usize);
-    turns(&run, &tasks, 500 * MS)
+    slice_lengths(&run, &tasks, 500 * MS)
 }
 
 #[test]
@@ -129,12 +129,12 @@ fn laws_03_04_slices_follow_the_period_and_end_at_the_next_tick() {
 fn check_slices(set: &'static str, cpus: u32, hogs: u32, ideal_ns: u64) {
     for hz in [250, 1000] {
         let tick_ns = 1_000_000_000 / u64::from(hz);
-        let turns = equal_hogs(set, cpus, hogs, hz, &[]);
-        assert!(turns.len() > 20, "{set} {hogs} hogs: {} turns", turns.len());
-        for ran_ns in turns {
+        let slices = equal_hogs(set, cpus, hogs, hz, &[]);
+        assert!(slices.len() > 20, "{set} {hogs} hogs: {} slices", slices.len());
+        for ran_ns in slices {
             assert!(
                 ran_ns > ideal_ns && ran_ns <= ideal_ns + tick_ns,
-                "{set}, {hogs} hogs, HZ {hz}: a turn of {ran_ns} ns, not within ({ideal_ns}, +{tick_ns}]"
+                "{set}, {hogs} hogs, HZ {hz}: a slice of {ran_ns} ns, not within ({ideal_ns}, +{tick_ns}]"
             );
         }
     }
@@ -266,7 +266,7 @@ fn syndrome(set: &'static str, settings: &[(&str, &str)]) -> f64 {
     }
     let mut run = bench.run(SYNDROME);
     run.until(4_000 * MS);
-    mean_ms(&turns(&run, &run.named("hog"), 1_000 * MS))
+    mean_ms(&slice_lengths(&run, &run.named("hog"), 1_000 * MS))
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn law_15_a_switch_counts_from_the_next_decision_on() {
         let within = slices
             .iter()
             .filter(|s| hogs.contains(&s.task) && s.start_ns >= from_ns && s.end_ns <= to_ns);
-        within.map(|s| s.ran_ns()).max().expect("some turns")
+        within.map(|s| s.ran_ns()).max().expect("some slices")
     };
     assert_eq!(longest(500 * MS, at) / MS, 11, "10 ms, ended by the tick behind");
     assert_eq!(longest(at, 4_000 * MS) / MS, 21, "20 ms, ended by the tick behind");

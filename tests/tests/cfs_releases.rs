@@ -83,14 +83,14 @@ fn times_are_those_of_the_release() {
     }
 }
 
-/// Turns of hogs that ended because another had to run, without the first half second.
-fn turns(run: &Run) -> Vec<u64> {
+/// Slices of hogs that ended because another had to run, without the first half second.
+fn slice_lengths(run: &Run) -> Vec<u64> {
     let slices = run.slices();
     let whole = slices.iter().filter(|s| s.start_ns > 500 * MS && s.state == TaskState::Runnable);
     whole.map(|s| s.ran_ns()).collect()
 }
 
-/// Length of a turn without ticks: latency / hogs, or the least granularity when there are many.
+/// Length of a slice without ticks: latency / hogs, or the least granularity when there are many.
 fn ideal_ns(set: &str, hogs: u64, factor: u64) -> u64 {
     let (latency, least, _) = times_us(set);
     let (latency, least) = (latency * US * factor, least * US * factor);
@@ -110,9 +110,9 @@ fn slices_follow_the_release_and_its_timer() {
                 let mut run = of(set).cpus(cpus).hz(1000).run(&format!("hogs:{hogs},cpus=0"));
                 run.until(1_000 * MS);
                 let ideal_ns = ideal_ns(set, *hogs, factor);
-                let turns = turns(&run);
-                assert!(turns.len() > 10, "{set}: {} turns", turns.len());
-                for ran_ns in turns {
+                let slices = slice_lengths(&run);
+                assert!(slices.len() > 10, "{set}: {} slices", slices.len());
+                for ran_ns in slices {
                     let by_timer = ran_ns.abs_diff(ideal_ns) <= 2;
                     let by_tick = ran_ns > ideal_ns && ran_ns <= ideal_ns + MS;
                     let right = if has_hrtick(set) { by_timer } else { by_tick };
@@ -194,7 +194,7 @@ fn the_clock_of_a_lone_task_stands_still_from_2_6_25_to_2_6_27() {
     }
 }
 
-/// Whether a task that wakes 95 ms after its last turn, `credit` behind a lone hog, preempts it.
+/// Whether a task that wakes 95 ms after its last slice, `credit` behind a lone hog, preempts it.
 fn preempts(bench: Bench, hog: i8, sleeper: i8, granularity_ns: u64) -> bool {
     let bench = bench.hz(10).set("sched_wakeup_granularity_ns", granularity_ns);
     let bench = bench.set("HRTICK", "off").set("rule_min_vruntime", "MIN_AT_UPDATE");
@@ -257,7 +257,7 @@ fn goes_on(bench: Bench, hogs: u32) -> f64 {
     let around = slices.windows(3).filter(|three| three[1].task == sleeper);
     let all = around.clone().count();
     let same = around.filter(|three| three[0].task == three[2].task).count();
-    assert!(all > 100, "{all} turns of the sleeper");
+    assert!(all > 100, "{all} slices of the sleeper");
     same as f64 / all as f64
 }
 
@@ -373,7 +373,7 @@ fn a_yield_follows_the_release() {
             let own = slices.iter().filter(|s| {
                 s.task == TaskId(1) && s.start_ns > 100 * MS && s.state == TaskState::Runnable
             });
-            own.map(|s| s.ran_ns()).min().expect("some turns")
+            own.map(|s| s.ran_ns()).min().expect("some slices")
         };
         assert_eq!(shortest("on"), 100 * US, "{set}: behind the rightmost at once");
         // The caller is leftmost up to the hog's vruntime.

@@ -5,18 +5,18 @@ use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{EventKind, TaskId, TaskState};
 
 /// Slices of a task that were ended by preemption, after a start-up.
-fn turns(run: &Run, task: TaskId, from_ns: u64) -> Vec<u64> {
+fn slice_lengths(run: &Run, task: TaskId, from_ns: u64) -> Vec<u64> {
     let slices = run.slices();
     let own = slices.iter().filter(|s| s.task == task && s.start_ns >= from_ns);
-    let turns: Vec<u64> =
+    let slices: Vec<u64> =
         own.filter(|s| s.state == TaskState::Runnable).map(|s| s.ran_ns()).collect();
-    assert!(turns.len() > 20, "only {} turns of {task:?}", turns.len());
-    turns
+    assert!(slices.len() > 20, "only {} slices of {task:?}", slices.len());
+    slices
 }
 
 /// The lengths that occur, shortest first.
 fn lengths(run: &Run, task: TaskId) -> Vec<u64> {
-    let mut lengths = turns(run, task, 500 * MS);
+    let mut lengths = slice_lengths(run, task, 500 * MS);
     lengths.sort_unstable();
     lengths.dedup();
     lengths
@@ -25,7 +25,7 @@ fn lengths(run: &Run, task: TaskId) -> Vec<u64> {
 /// `rule_repick_starts_slice`: a task that is still leftmost at the end of a slice starts another whole one, until
 /// 3.14.
 #[test]
-fn turns_follow_the_weights_and_start_anew() {
+fn slices_follow_the_weights_and_restart() {
     for set in ["cfs@2.6.24", "cfs@2.6.27-sle11"] {
         let run_with = |anew: &str| {
             let mut run =
@@ -37,12 +37,12 @@ fn turns_follow_the_weights_and_start_anew() {
         let load: u64 = [-5, 0, 5].map(weight).iter().sum();
         for (task, _, nice) in run.tasks() {
             // 20 ms * weight / load, ended by the following tick.
-            let turn_ns = (20 * MS * weight(nice) / load / MS + 1) * MS;
-            let whole = lengths(&run, task).iter().all(|ran_ns| ran_ns % turn_ns == 0);
-            assert!(whole, "{set} nice {nice}: {:?}, not whole turns", lengths(&run, task));
-            assert_eq!(lengths(&run, task)[0], turn_ns, "{set} nice {nice}");
+            let slice_ns = (20 * MS * weight(nice) / load / MS + 1) * MS;
+            let whole = lengths(&run, task).iter().all(|ran_ns| ran_ns % slice_ns == 0);
+            assert!(whole, "{set} nice {nice}: {:?}, not whole slices", lengths(&run, task));
+            assert_eq!(lengths(&run, task)[0], slice_ns, "{set} nice {nice}");
         }
-        assert!(lengths(&run, TaskId(1)).contains(&(28 * MS)), "{set}: two turns on end");
+        assert!(lengths(&run, TaskId(1)).contains(&(28 * MS)), "{set}: two slices on end");
         assert!(!lengths(&run_with("off"), TaskId(1)).contains(&(28 * MS)), "{set}: never");
     }
 }
@@ -50,22 +50,22 @@ fn turns_follow_the_weights_and_start_anew() {
 #[test]
 fn the_period_grows_when_one_task_more_does_not_fit() {
     // ceil(10 ms / 4 ms) = 3 tasks fit; four have 4 ms each.
-    for (hogs, turn_ns) in [(2, 6 * MS), (3, 4 * MS), (4, 5 * MS)] {
+    for (hogs, slice_ns) in [(2, 6 * MS), (3, 4 * MS), (4, 5 * MS)] {
         let bench = bench("cfs@2.6.27-sle11").hz(1000);
         let bench = bench.set("sched_latency_ns", "10ms").set("sched_min_granularity_ns", "4ms");
         let mut run = bench.run(&format!("hogs:{hogs}"));
         run.until(2_000 * MS);
-        assert_eq!(lengths(&run, TaskId(1)), [turn_ns], "{hogs} hogs");
+        assert_eq!(lengths(&run, TaskId(1)), [slice_ns], "{hogs} hogs");
     }
 }
 
 #[test]
-fn a_turn_is_never_shorter_than_the_least_granularity() {
+fn a_slice_is_never_shorter_than_the_least_granularity() {
     // nice 10 has 6 ms * 110 / 1134 = 0.58 ms of the period; the minimum is 0.75 ms.
-    for (base_slice, turn_ns) in [("on", 800 * US), ("off", 600 * US)] {
+    for (base_slice, slice_ns) in [("on", 800 * US), ("off", 600 * US)] {
         let mut run = bench("cfs@6.1").hz(10_000).set("BASE_SLICE", base_slice).run("hogs:1:0:10");
         run.until(4_000 * MS);
-        assert_eq!(lengths(&run, TaskId(2)), [turn_ns], "BASE_SLICE {base_slice}");
+        assert_eq!(lengths(&run, TaskId(2)), [slice_ns], "BASE_SLICE {base_slice}");
     }
 }
 
@@ -79,14 +79,14 @@ fn a_tick_ends_a_slice_early_for_a_task_a_slice_behind() {
             .run("hogs:3 + sleepers:1,run=20us,sleep=40ms");
         run.until(8_000 * MS);
         let hogs = run.named("hog");
-        let of_hogs = hogs.iter().flat_map(|hog| turns(&run, *hog, 500 * MS));
-        of_hogs.min().expect("some turns")
+        let of_hogs = hogs.iter().flat_map(|hog| slice_lengths(&run, *hog, 500 * MS));
+        of_hogs.min().expect("some slices")
     };
     // Four tasks: 1.5 ms each. Not before the minimum granularity, 0.75 ms, is over.
     let early = shortest("on");
     assert!((750 * US..=850 * US).contains(&early), "{early} ns");
-    let in_turn = shortest("off");
-    assert!(in_turn > 1_500 * US, "{in_turn} ns");
+    let whole = shortest("off");
+    assert!(whole > 1_500 * US, "{whole} ns");
 }
 
 /// Starts four hogs, then a fifth task; returns the run one ns before, and passes it to the caller.
@@ -203,9 +203,9 @@ fn a_wake_up_sees_what_the_current_task_has_run() {
     for set in ["cfs@2.6.24", "cfs@2.6.27-sle11", "cfs@6.1"] {
         let mut run = bench(set).hz(1).run("hogs:1 + sleepers:1,run=1us,sleep=50ms");
         run.until(3_900 * MS);
-        let turns = turns(&run, TaskId(1), 1_100 * MS);
-        let at_once = turns.iter().all(|ran_ns| *ran_ns == 50 * MS);
-        assert!(at_once, "{set}: ticks are a second apart, {turns:?}");
+        let slices = slice_lengths(&run, TaskId(1), 1_100 * MS);
+        let at_once = slices.iter().all(|ran_ns| *ran_ns == 50 * MS);
+        assert!(at_once, "{set}: ticks are a second apart, {slices:?}");
     }
 }
 
@@ -263,7 +263,7 @@ fn goes_on(last_buddy: &str, hogs: u32) -> f64 {
         all += 1;
         same += u32::from(three[0].task == three[2].task);
     }
-    assert!(all > 1_000, "{all} turns of the sleeper");
+    assert!(all > 1_000, "{all} slices of the sleeper");
     f64::from(same) / f64::from(all)
 }
 
@@ -292,10 +292,10 @@ program = [{ run = "forever" }]
 /// A yield gives the CPU to the second from the left, unless that one is right of it by more than the granularity.
 #[test]
 fn a_yield_skips_once_the_other_is_near_enough() {
-    for (skips, turn_ns) in [("on", 3 * MS), ("off", 4 * MS)] {
+    for (skips, slice_ns) in [("on", 3 * MS), ("off", 4 * MS)] {
         let mut run = bench("cfs@6.1").hz(1000).set("rule_yield_skips", skips).run_toml(POLITE);
         run.until(2_000 * MS);
-        assert_eq!(lengths(&run, TaskId(1)), [turn_ns], "skips {skips}");
+        assert_eq!(lengths(&run, TaskId(1)), [slice_ns], "skips {skips}");
     }
     // sched_compat_yield: behind the rightmost, each time.
     let mut run = bench("cfs@2.6.24").hz(1000).set("sched_compat_yield", "on").run_toml(POLITE);
@@ -325,7 +325,7 @@ fn forced(clock_stands: &str) -> usize {
 /// falls behind no further, and the two settle into alternating, as on Linux 6.1. Charged to the preempted task, it
 /// keeps that one ahead indefinitely.
 #[test]
-fn tasks_that_wake_each_other_settle_into_turns() {
+fn tasks_that_wake_each_other_settle_into_alternating() {
     assert_eq!(forced("on"), 0);
     assert!(forced("off") > 40, "{} %", forced("off"));
 }

@@ -27,7 +27,7 @@ fn lag_ns(run: &Run, task: TaskId, nice: i8) -> i64 {
 }
 
 /// Slices of tasks that were ended by preemption, ns.
-fn turns(run: &Run, prefix: &str, from_ns: u64) -> Vec<u64> {
+fn slice_lengths(run: &Run, prefix: &str, from_ns: u64) -> Vec<u64> {
     let tasks = run.named(prefix);
     let slices = run.slices();
     let of_tasks = slices.iter().filter(|s| tasks.contains(&s.task) && s.start_ns >= from_ns);
@@ -114,10 +114,10 @@ fn law_09_slices_of_equal_hogs_end_at_the_first_tick_after_the_request() {
             let tick_ns = 1_000_000_000 / u64::from(hz);
             let mut run = bench(set).cpus(cpus).hz(hz).run("hogs:3,cpus=0");
             run.until(2_000 * MS);
-            let turns = turns(&run, "hog", 200 * MS);
-            assert!(turns.len() > 100, "{set}: {} turns", turns.len());
+            let slices = slice_lengths(&run, "hog", 200 * MS);
+            assert!(slices.len() > 100, "{set}: {} slices", slices.len());
             let exact_ns = slice_ns.div_ceil(tick_ns) * tick_ns;
-            for ran_ns in turns {
+            for ran_ns in slices {
                 assert_eq!(ran_ns, exact_ns, "{set}, {cpus} CPUs, HZ {hz}");
                 assert!(ran_ns >= slice_ns && ran_ns < slice_ns + tick_ns);
             }
@@ -137,9 +137,9 @@ fn sleeper_waits_ns(set: &'static str, slice: &str) -> u64 {
     run.until(1_000 * MS);
     let slices = run.slices();
     let sleeper = run.named("sleeper")[0];
-    let mut turns: Vec<_> = slices.iter().filter(|s| s.task == sleeper).collect();
-    turns.retain(|s| s.start_ns > 100 * MS);
-    let cycle = turns.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns - 1_003 * US);
+    let mut slices: Vec<_> = slices.iter().filter(|s| s.task == sleeper).collect();
+    slices.retain(|s| s.start_ns > 100 * MS);
+    let cycle = slices.windows(2).map(|pair| pair[1].start_ns - pair[0].end_ns - 1_003 * US);
     let waits: Vec<u64> = cycle.collect();
     waits.iter().sum::<u64>() / waits.len() as u64
 }
@@ -243,7 +243,7 @@ fn an_idle_task_has_next_to_nothing() {
 /// the current task's slice: it keeps a lead over a waker that it preempts indefinitely. In 7.2 that ends at its next
 /// delayed sleep.
 #[test]
-fn tasks_that_wake_each_other_take_turns_since_7_2() {
+fn tasks_that_wake_each_other_alternate_since_7_2() {
     let forced = |set: &'static str| {
         let run = bench(set).hz(250).like_a_kernel("linux-7.2", 20 * MS);
         let mut run = run.run("pipe");

@@ -23,10 +23,10 @@ struct Promise {
     width: fn(&[i8], i8, i8, f64) -> f64,
 }
 
-/// What late ticks add up to, in units: a slice of `turn_ns` ends up to one tick late, and nothing makes up for it over
-/// `served` of them.
-fn late(turn_ns: f64, served: f64) -> f64 {
-    served * TICK_NS / turn_ns
+/// What late ticks add up to, in units: a slice of `slice_ns` ends up to one tick late, and nothing makes up for it
+/// over `served` of them.
+fn late(slice_ns: f64, served: f64) -> f64 {
+    served * TICK_NS / slice_ns
 }
 
 /// `o1` (docs/laws/o1.md, law 17): between two swaps of the arrays each hog runs for exactly its slice. An interval is

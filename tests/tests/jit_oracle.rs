@@ -155,7 +155,7 @@ fn variants(object: &Object) -> Vec<Variant> {
     variants
 }
 
-/// Every switch on and off in turn, so that any two meet in several states.
+/// Every switch alternately on and off, so that any two meet in several states.
 fn thrown(switches: &[&str]) -> Vec<Setting> {
     let count = switches.len();
     let settings = (0..END_NS / THROW_EVERY_NS).map(|n| {

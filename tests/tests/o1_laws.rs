@@ -57,7 +57,7 @@ fn law_02_from_nice_minus_20_to_19_is_a_factor_of_160_or_80() {
 }
 
 /// Slices of a task that were ended by preemption.
-fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
+fn whole_slices(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
     let own = |s: &&crate::rig::Slice| s.task == task && s.state == TaskState::Runnable;
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
 }
@@ -74,7 +74,7 @@ fn law_05_the_bonus_spans_five_levels_on_both_sides() {
         run.step_ns = 500_000;
         run.watch(4_000 * MS, |run| set(run, sleeper, Member::SleepAvg, 1_000_000_000));
         assert!(run.slices().iter().filter(|s| s.task == sleeper).count() > 3);
-        let off_tick = turns(&run, hog).iter().filter(|(_, end)| end % MS != 0).count();
+        let off_tick = whole_slices(&run, hog).iter().filter(|(_, end)| end % MS != 0).count();
         off_tick > 5
     };
     assert!(!preempts(19, 0), "134 does not preempt 125");
@@ -89,14 +89,15 @@ fn law_05_the_bonus_spans_five_levels_on_both_sides() {
 }
 
 #[test]
-fn law_06_two_hogs_take_turns_of_100_ms_exactly() {
+fn law_06_two_hogs_take_slices_of_100_ms_exactly() {
     for hz in [1000, 250, 100] {
         let mut run = bench("o1").hz(hz).run("hogs:2");
         run.until(20_100 * MS);
         let time = run.cpu_time(100 * MS, 20_100 * MS);
         for hog in run.named("hog") {
-            let lengths: Vec<u64> = turns(&run, hog).iter().skip(1).map(|(s, e)| e - s).collect();
-            assert!(lengths.len() > 90, "HZ {hz}: {} turns", lengths.len());
+            let lengths: Vec<u64> =
+                whole_slices(&run, hog).iter().skip(1).map(|(s, e)| e - s).collect();
+            assert!(lengths.len() > 90, "HZ {hz}: {} slices", lengths.len());
             assert!(lengths.iter().all(|ns| *ns == 100 * MS), "HZ {hz}: {lengths:?}");
             assert_eq!(time[&hog], 10_000 * MS, "HZ {hz}: half of the CPU");
         }
@@ -127,9 +128,9 @@ fn law_08_a_hog_waits_for_the_slices_of_all_others() {
         let mut run = bench("o1").hz(250).run(&format!("hogs:{hogs}"));
         run.until(8_000 * MS);
         for hog in run.named("hog") {
-            let turns = turns(&run, hog);
-            assert!(turns.len() > 6);
-            for pair in turns.windows(2).skip(1) {
+            let slices = whole_slices(&run, hog);
+            assert!(slices.len() > 6);
+            for pair in slices.windows(2).skip(1) {
                 assert_eq!(pair[1].0 - pair[0].1, (hogs - 1) * 100 * MS, "{hogs} hogs");
             }
         }
@@ -211,7 +212,7 @@ fn law_14_a_child_that_dies_gives_its_slice_back() {
     set(&mut run, parent, Member::TimeSlice, 95);
     run.until(60 * MS + 900_000);
     assert_eq!(o1::task(&run, parent).time_slice, 100);
-    // A child that lived longer than its first slice gives nothing: 5 ticks each, the child ends in the second turn.
+    // A child that lived longer than its first slice gives nothing: 5 ticks each, the child ends in the second slice.
     let (mut run, parent, child) = forked(10, 50, None);
     run.until(104 * MS);
     assert_eq!(o1::current(&run, 0), Some(child));
@@ -318,7 +319,7 @@ fn law_18_a_wake_up_preempts_when_its_prio_is_better_by_one() {
             }
             asleep = now;
         });
-        turns(&run, hog).iter().filter(|(_, end)| *end > 150 * MS && end % MS != 0).count()
+        whole_slices(&run, hog).iter().filter(|(_, end)| *end > 150 * MS && end % MS != 0).count()
     };
     assert_eq!(preempts(100 * MS - 20_350_001), 0, "equal: bonus 0, prio 125");
     assert!(preempts(100 * MS - 20_350_000) > 3, "better by one: bonus 1, prio 124");
@@ -358,7 +359,7 @@ fn ended_by_own_wakeup(write: &str, read: &str) -> usize {
     });
     let of_reader = |e: &Event| matches!(e.kind, EventKind::Wakeup { task, .. } if task == reader);
     assert!(run.events().iter().filter(|e| of_reader(e)).count() > 200);
-    turns(&run, writer).iter().filter(|(start, end)| end - start == 100_000).count()
+    whole_slices(&run, writer).iter().filter(|(start, end)| end - start == 100_000).count()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::rig::{MS, Run, bench};
 use fairground_trace::{TaskId, TaskState};
 
 /// Slices of a task that were ended by preemption: start and end.
-fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
+fn whole_slices(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
     let own = |s: &&crate::rig::Slice| s.task == task && s.state == TaskState::Runnable;
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
 }
@@ -34,8 +34,8 @@ fn a_batch_task_earns_nothing_and_waits_in_the_expired_array() {
     });
     assert!(waits > 1_000, "it waits for the hogs' slices");
     for hog in hogs {
-        let turns = turns(&run, hog);
-        let off_tick = turns.iter().filter(|(_, end)| *end > 700 * MS && end % MS != 0);
+        let slices = whole_slices(&run, hog);
+        let off_tick = slices.iter().filter(|(_, end)| *end > 700 * MS && end % MS != 0);
         assert_eq!(off_tick.count(), 0, "it preempts no task");
     }
 }
@@ -59,9 +59,9 @@ fn a_yield_goes_to_the_expired_array() {
     let mut run = bench("o1").hz(1000).run_toml(workload);
     run.until(10_000 * MS);
     let polite = run.named("polite")[0];
-    let turns = turns(&run, polite);
-    assert!(turns.len() > 20);
-    for pair in turns.windows(2) {
+    let slices = whole_slices(&run, polite);
+    assert!(slices.len() > 20);
+    for pair in slices.windows(2) {
         assert_eq!(pair[0].1 - pair[0].0, 1_500_000, "until it yields");
         let others = pair[1].0 - pair[0].1;
         assert!(others.abs_diff(200 * MS) <= MS, "both hogs use up their slices: {others} ns");

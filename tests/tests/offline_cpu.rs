@@ -55,7 +55,7 @@ fn tasks_are_not_preempted_for_ever_on_a_cpu_that_does_not_dispatch() {
 
 /// There only the tick ends a slice.
 #[test]
-fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
+fn eevdf_ends_slices_there_and_asks_for_a_choice_again_once_it_was_given_one() {
     let (mut kernel, [a, b]) = two_tasks("eevdf");
     for next in [a, b, a, b] {
         kernel.switch_offline(next);
@@ -63,7 +63,7 @@ fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
             kernel.pass(1000 * US);
             kernel.tick()
         });
-        assert!(ticks.is_some(), "its turn ends");
+        assert!(ticks.is_some(), "its slice ends");
     }
     kernel.schedule();
     let before = kernel.kicks();

@@ -167,8 +167,8 @@ fn every_scheduler_holds_under_random_workloads() {
     let cases = from_environment("FAIRGROUND_CASES", each_once);
     println!("FAIRGROUND_SEED={seed} FAIRGROUND_CASES={cases}");
     for number in 0..cases {
-        let (turn, which) = (number as usize / subjects.len(), number as usize % subjects.len());
-        let size = SIZES[(turn + which) % SIZES.len()];
+        let (round, which) = (number as usize / subjects.len(), number as usize % subjects.len());
+        let size = SIZES[(round + which) % SIZES.len()];
         let case = Case::new(seed + number, &[size], &KINDS);
         if let Err(fault) = run(&subjects[which], &case) {
             panic!("{}", report(&subjects[which], case, &fault));

@@ -166,7 +166,7 @@ impl History {
         let ahead = self.least_waiting().and_then(|least| self.lead(least, GRANULARITY_NS));
         let ends = ahead.is_some_and(|ahead| ahead > 0);
         if self.rfs.tick() != ends {
-            return Err(format!("the tick should end the turn: {ends}, {ahead:?} beyond G"));
+            return Err(format!("the tick should end the slice: {ends}, {ahead:?} beyond G"));
         }
         self.seen[2] += u32::from(ends);
         if ends { self.schedule() } else { Ok(()) }

@@ -84,7 +84,7 @@ fn law_02_sums_are_exact_while_tasks_move() {
         let moves = run.machine.counters().migrations;
         assert!(
             moves > 100 && settled > 10_000,
-            "{set}: {moves} moves, {settled} looks at a queue that lost tasks"
+            "{set}: {moves} moves, {settled} checks of a queue that lost tasks"
         );
     }
 }
@@ -238,7 +238,7 @@ fn law_10_wakeups_are_placed_at_the_bonus_or_kept() {
 }
 
 #[test]
-fn law_12_the_base_turns_as_often_as_the_average_moves() {
+fn law_12_the_base_rotates_as_often_as_the_average_moves() {
     let mut run = bench("rfs@literal").hz(1000).set("max_timesum_log2", 40).run("hogs:1:-5:0:5");
     run.until(2 * MS);
     let before = queue(&run, 0);
@@ -248,6 +248,9 @@ fn law_12_the_base_turns_as_often_as_the_average_moves() {
     assert_eq!(after.rotations - before.rotations, moved / after.time_norm_inc);
     // X * 2^S * m / time_sum_max, m within 1.42 of 1.
     let expected = 10e9 * 65536.0 / after.time_sum_max as f64;
-    let turns = (after.rotations - before.rotations) as f64;
-    assert!((1.0 / 1.42..=1.42).contains(&(turns / expected)), "{turns} turns for {expected:.0}");
+    let rotations = (after.rotations - before.rotations) as f64;
+    assert!(
+        (1.0 / 1.42..=1.42).contains(&(rotations / expected)),
+        "{rotations} rotations for {expected:.0}"
+    );
 }

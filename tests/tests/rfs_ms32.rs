@@ -233,7 +233,7 @@ fn law_11_times_are_comparable_for_491_seconds() {
     let (mut rfs, _) = two(&loaded, 19);
     for second in 1..=491 {
         rfs.pass(1_000 * MS);
-        assert!(rfs.tick(), "after {second} s the turn is over");
+        assert!(rfs.tick(), "after {second} s the slice is over");
     }
     rfs.pass(1_000 * MS);
     assert!(!rfs.tick(), "after 492 s the one ahead looks like the one behind");
@@ -291,7 +291,7 @@ fn law_11_a_task_that_joins_fits_within_2_to_31_over_its_weight() {
 /// MAX_TIMESUM is 2^30: the base moves about every 2^30 / 2^16 ms = 16 s, at least twice as often where the sums just
 /// fit.
 #[test]
-fn law_12_the_base_turns_about_every_16_seconds() {
+fn law_12_the_base_rotates_about_every_16_seconds() {
     for mix in ["hogs:3", "hogs:1:-5:0:5", "hogs:2:5:10"] {
         let mut run = bench("rfs@ms32").hz(100).run(mix);
         run.until(10 * MS);
@@ -300,10 +300,13 @@ fn law_12_the_base_turns_about_every_16_seconds() {
         let seconds = 400;
         run.until(10 * MS + seconds * 1_000 * MS);
         let after = read(&run);
-        let turns = (after.rotations - before.rotations) as f64;
+        let rotations = (after.rotations - before.rotations) as f64;
         let expected = seconds as f64 * 1000.0 * 65536.0 / (after.time_sum_max >> 32) as f64;
-        assert!((1.0 / 1.42..=1.42).contains(&(turns / expected)), "{mix}: {turns}, {expected}");
-        let each = seconds as f64 / turns;
+        assert!(
+            (1.0 / 1.42..=1.42).contains(&(rotations / expected)),
+            "{mix}: {rotations}, {expected}"
+        );
+        let each = seconds as f64 / rotations;
         assert!((16.4 / 2.0 / 1.42..=16.4 * 1.42).contains(&each), "{mix}: every {each} s");
     }
 }

@@ -28,9 +28,9 @@ const NO_HUGE_PAGES: &str = "transparent_hugepage=never";
 /// Tasks of the own load.
 const OWN_WORKERS: usize = 13;
 
-/// The machine; `None` where there is none, with the reason on stderr. Its CPUs take turns on one thread, for a
-/// scheduler is put in charge again and again; in turns by counted instructions the load and a CPU that goes did not
-/// come to an end within minutes.
+/// The machine; `None` where there is none, with the reason on stderr. Its CPUs share one thread, since
+/// schedulers are attached repeatedly; with a clock of counted instructions the load and the removal of a CPU did not
+/// end within minutes.
 fn machine(deadline: Duration) -> Option<VmConfig> {
     let say = &mut |text: &str| eprintln!("{text}");
     let cache = Cache::open();
@@ -106,7 +106,7 @@ fn check_budgets(report: &Report) {
         let budget = budgets.get(&seen.name).copied().unwrap_or(0);
         assert!(
             total <= budget,
-            "{}: the verifier looks at {total} instructions; policies/verifier.toml allows {budget}",
+            "{}: the verifier examines {total} instructions; policies/verifier.toml allows {budget}",
             seen.name
         );
     }

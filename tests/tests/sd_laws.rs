@@ -119,20 +119,20 @@ fn law_03_equal_hogs_go_round() {
             assert_eq!(pair[1].1 - pair[0].1, n * slots(nice) * QUOTA_NS, "length of an epoch");
         }
         let slices = run.slices();
-        let turns: Vec<_> = slices
+        let slices: Vec<_> = slices
             .iter()
             .filter(|s| s.start_ns > SETTLED_NS)
             .map(|s| (s.task, s.ran_ns()))
             .collect();
-        assert!(turns.len() > 50, "{n} hogs: {} turns", turns.len());
-        for round in turns.chunks_exact(n as usize) {
+        assert!(slices.len() > 50, "{n} hogs: {} slices", slices.len());
+        for round in slices.chunks_exact(n as usize) {
             assert_eq!(
                 round.iter().map(|t| t.0).collect::<Vec<_>>(),
-                turns[..n as usize].iter().map(|t| t.0).collect::<Vec<_>>(),
+                slices[..n as usize].iter().map(|t| t.0).collect::<Vec<_>>(),
                 "the same order each time"
             );
         }
-        assert!(turns.iter().all(|t| t.1 == QUOTA_NS), "{n} hogs: {turns:?}");
+        assert!(slices.iter().all(|t| t.1 == QUOTA_NS), "{n} hogs: {slices:?}");
     }
 }
 
@@ -417,11 +417,11 @@ fn law_08_the_quota_grows_with_the_logarithm_of_the_cpus() {
     for (cpus, factor) in [(1, 1), (2, 2), (3, 2), (4, 3), (6, 3), (8, 4), (64, 7)] {
         let mut run = bench("sd").cpus(cpus).hz(1000).run("hogs:2,cpus=0");
         run.until(4_000 * MS);
-        let turns: Vec<u64> =
+        let slices: Vec<u64> =
             run.slices().iter().filter(|s| s.start_ns > 1_000 * MS).map(|s| s.ran_ns()).collect();
         assert!(
-            turns.len() > 20 && turns.iter().all(|t| *t == factor * QUOTA_NS),
-            "{cpus} CPUs: {turns:?}"
+            slices.len() > 20 && slices.iter().all(|t| *t == factor * QUOTA_NS),
+            "{cpus} CPUs: {slices:?}"
         );
     }
 }

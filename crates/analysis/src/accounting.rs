@@ -237,7 +237,7 @@ impl Accounting {
         let (from, to) = (change.from, task.state);
         let stays = from.is_queued() && to.is_queued() && change.from_cpu == task.cpu;
         if from.is_queued() {
-            self.settle(id, stays);
+            self.read_services(id, stays);
         }
         if to.is_queued() && !stays {
             self.tasks[id].was_queued = true;
@@ -256,11 +256,11 @@ impl Accounting {
 
     /// Reads the fluid services of a queued task up to now. It is in no queue any more then, unless it stays.
     #[inline(always)]
-    fn settle(&mut self, id: usize, stays: bool) {
+    fn read_services(&mut self, id: usize, stays: bool) {
         let account = &self.tasks[id];
         let run_ns = account.figures.run_ns + account.moved_run_ns;
         if stays {
-            self.services.settle(self.at_ns, id, run_ns);
+            self.services.stay(self.at_ns, id, run_ns);
         } else {
             self.services.leave(self.at_ns, id, run_ns);
         }

@@ -76,8 +76,8 @@ pub struct Member {
 }
 
 impl Figures {
-    /// CPU time of the `most` tasks of a group that got most, in % of the group's. `None` for a task by itself, for
-    /// a group that has no more than so many, and for one that did not run.
+    /// CPU time of the `most` tasks of a group that got most, in % of the group's. `None` for a single task, for a
+    /// group with at most `most` tasks, and for a group that did not run.
     pub fn top_share_percent(&self, most: usize) -> Option<f64> {
         if self.members.len() <= most {
             return None;

@@ -1,11 +1,11 @@
-//! What an analysis looks at.
+//! The options of an analysis.
 
 use crate::NICE_WEIGHTS;
 
 /// More intervals than this in a series are not kept; the interval is doubled until they fit, and the series says so.
 pub const MAX_INTERVALS: u64 = 10_000;
 
-/// What an analysis looks at.
+/// The options of an analysis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The window in ns of the trace's clock, from the first instant to the last; clipped to the trace. Events

@@ -1,5 +1,5 @@
 //! Quantiles of many samples without sorting them: samples are counted by size, and those of the right size are
-//! looked at.
+//! examined.
 
 /// Bits behind the highest one that tell buckets apart: the values of a bucket lie within 2 % of each other.
 const BUCKET_BITS: u32 = 6;

@@ -90,16 +90,16 @@ impl Services {
         let Some(queue) = task.queue.take() else { return };
         let cpu = &mut self.cpus[queue as usize];
         task.end(self.machine.remove(task.class), cpu.advance(now_ns));
-        task.settle(task.machine, run_ns);
+        task.note_lag(task.machine, run_ns);
         cpu.remove(task.weight);
     }
 
     /// A task that got `run_ns` so far stays runnable in its queue.
     #[inline(always)]
-    pub(crate) fn settle(&mut self, now_ns: u64, task: usize, run_ns: u64) {
+    pub(crate) fn stay(&mut self, now_ns: u64, task: usize, run_ns: u64) {
         self.machine.advance(now_ns);
         let task = &mut self.tasks[task];
-        task.settle(task.served(&self.machine), run_ns);
+        task.note_lag(task.served(&self.machine), run_ns);
     }
 
     /// A task that is in no queue has another weight.
@@ -109,7 +109,7 @@ impl Services {
         task.class = self.machine.class_of(task.cgroup as usize, weight);
     }
 
-    /// By how much a task that got `run_ns` was behind when it was settled last, ns.
+    /// Lag of a task with run time `run_ns`, as of the last update, ns; positive: behind.
     pub(crate) fn lag_ns(&self, task: usize, run_ns: u64) -> i64 {
         let task = &self.tasks[task];
         (task.fluid_ns(task.served(&self.machine)) as i64).wrapping_sub(run_ns as i64)
@@ -172,7 +172,7 @@ impl Service {
     /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of
     /// state.
     #[inline(always)]
-    fn settle(&mut self, served: u128, run_ns: u64) {
+    fn note_lag(&mut self, served: u128, run_ns: u64) {
         let fluid_ns = self.fluid_ns(served);
         self.lag_max_ns = self.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
         self.lead_max_ns = self.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));

@@ -27,12 +27,12 @@ fn equal_tasks_in_turns_are_fair_with_one_index() {
         assert_eq!(figures.cpu_share_percent(), Some(25.0));
     }
     assert_eq!(analysis.machine.jain_index, Some(1.0));
-    // The first of four waits 3 turns behind a fluid share of a quarter: 1.5 ms ahead; the last lags 1.5 ms.
+    // The first of four waits 3 slices behind a fluid share of a quarter: 1.5 ms ahead; the last lags 1.5 ms.
     assert_eq!(analysis.tasks[0].figures.lead_max_ns, 3 * MS / 2);
     assert_eq!(analysis.tasks[3].figures.lag_max_ns, 3 * MS / 2);
     let hogs = analysis.group("hog").expect("the group of hog/0 to hog/3");
     assert_eq!((hogs.figures.tasks, hogs.figures.run_ns), (4, 80 * MS));
-    // 40 turns; the last is still on.
+    // 40 slices; the last is still on.
     assert_eq!((hogs.figures.slices.count(), hogs.figures.slices.censored), (39, 1));
     assert_eq!(hogs.figures.slices.p99_ns(), Some(2 * MS));
     assert_eq!(hogs.figures.involuntary_switches, 39);
@@ -68,7 +68,7 @@ fn nice_minus_five_zero_and_five_on_one_cpu() {
     let analysis = analyze(&tape.end(3_000 * MS));
     let share = |task: usize| analysis.tasks[task].figures.fluid_share_percent().unwrap_or(0.0);
     assert!(close(share(0), 69.665) && close(share(1), 22.857) && close(share(2), 7.478));
-    // They took equal turns instead.
+    // They took equal slices instead.
     let error = analysis.tasks[0].figures.fairness_error_percent().unwrap_or(0.0);
     assert!(close(error, 100.0 * (33.3333 / 69.6652 - 1.0)), "{error}");
     assert_eq!(analysis.tasks[0].weight, 3121);
@@ -83,9 +83,9 @@ fn three_hogs_on_two_cpus() {
         tape.start(0, hog, u32::from(hog != hogs[0]));
     }
     tape.preempt(0, 0, IDLE, hogs[0]).preempt(0, 1, IDLE, hogs[1]);
-    for turn in 0..59 {
-        let (prev, next) = (hogs[1 + turn % 2], hogs[2 - turn % 2]);
-        tape.preempt((turn as u64 + 1) * MS, 1, prev, next);
+    for nth in 0..59 {
+        let (prev, next) = (hogs[1 + nth % 2], hogs[2 - nth % 2]);
+        tape.preempt((nth as u64 + 1) * MS, 1, prev, next);
     }
     let analysis = analyze(&tape.end(60 * MS));
     let run: Vec<u64> = analysis.tasks.iter().map(|task| task.figures.run_ns).collect();
@@ -220,8 +220,8 @@ fn a_tunable_changes_within_its_interval() {
     round_robin(&mut tape, &tasks, 2 * MS, 20 * MS);
     tape.param(20 * MS, "fair_sleepers=off");
     let mut running = 1;
-    for turn in 0..4 {
-        let t = (20 + turn * 5) * MS;
+    for nth in 0..4 {
+        let t = (20 + nth * 5) * MS;
         tape.preempt(t, 0, tasks[running], tasks[1 - running]);
         running = 1 - running;
     }

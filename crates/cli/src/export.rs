@@ -1,4 +1,4 @@
-//! Traces as files of other programs' formats; the form is told by the end of the name.
+//! Traces as files of other programs' formats; the end of the name selects the format.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -116,7 +116,7 @@ fn simulated_spin_locks_sleep_when_they_are_told_to() {
     assert!(said.contains("--locks") && said.contains("no workload"), "{said}");
 }
 
-/// As of `run`: the exit code tells of an ejection or a stall, and the notes why; what was recorded until then is
+/// As of `run`: the exit code reports an ejection or a stall, and the notes the cause; what was recorded until then is
 /// shown.
 #[test]
 fn a_scheduler_that_ends_early_is_said() {

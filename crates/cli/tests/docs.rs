@@ -1,7 +1,7 @@
 //! Every command of the pages is run, and prints what the page says. `FAIRGROUND_DOCS=write` writes what it prints
-//! into the pages; `FAIRGROUND_DOCS_PAGE=docs/reference/diagnose.md` looks at one page only. With
+//! into the pages; `FAIRGROUND_DOCS_PAGE=docs/reference/diagnose.md` checks one page only. With
 //! `FAIRGROUND_RELEASE_BINARY` that build is run, and the long blocks too, and those for which this machine must be
-//! able to do something, as doctor says; of these only the exit codes are looked at, since what a guest measures
+//! able to do something, as doctor says; of these only the exit codes are checked, since what a guest measures
 //! belongs to one build of the program. `FAIRGROUND_DOCS_ALSO=slow` runs those that take many minutes. A picture that
 //! a command draws is the one that the page shows.
 
@@ -239,7 +239,8 @@ fn every_command_prints_what_the_page_says() {
     faults.sort();
     println!("{commands} commands were run");
     assert!(only.is_some() || commands > 50, "only {commands} commands were found");
-    let remedy = "FAIRGROUND_DOCS=write cargo test -p fairground --test all docs, and look at the difference";
+    let remedy =
+        "FAIRGROUND_DOCS=write cargo test -p fairground --test all docs, and check the difference";
     assert!(faults.is_empty(), "{}\n\n{remedy}", faults.join("\n"));
 }
 

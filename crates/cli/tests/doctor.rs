@@ -1,4 +1,4 @@
-//! `doctor` on the machine of the tests: what it says is held against what is so.
+//! `doctor` on the machine of the tests: its statements are compared with the facts.
 
 use std::path::Path;
 use std::process::Command;

@@ -143,7 +143,7 @@ fn what_is_wrong_is_named() {
     let without = |part: &str| PROFILE.replace(part, "");
     let said = scene.refused(&without("slice_ns = \"5ms\""));
     assert!(said.contains("cannot run without `slice_ns`"), "{said}");
-    for (from, to, told) in [
+    for (from, to, message) in [
         ("nr_cpus =", "nr_cpu =", "no variable `nr_cpu`"),
         ("nr_cpus =", "nr_cpu =", "did you mean `nr_cpus`"),
         ("object = \"own\"", "object = \"other\"", "is for `other`"),
@@ -158,7 +158,7 @@ fn what_is_wrong_is_named() {
         ("[set]", "[sets]", "sets"),
     ] {
         let said = scene.refused(&PROFILE.replace(from, to));
-        assert!(said.contains(told), "{from} → {to}: `{told}` is missing from:\n{said}");
+        assert!(said.contains(message), "{from} → {to}: `{message}` is missing from:\n{said}");
     }
 }
 

@@ -209,9 +209,9 @@ fn agrees(example: &str) {
         println!("{example}, {}: {:?} {:?}", groups.join(" "), simulated.shares, real.shares);
         assert_eq!((simulated.ends, real.ends), (ends, ends), "{example}, {workload}: ends");
         for ((group, here), (_, there)) in simulated.shares.iter().zip(&real.shares) {
-            let told =
+            let message =
                 format!("{example}, {workload}: {group} {here:.2} % simulated, {there:.2} % real");
-            assert!((here - there).abs() < points, "{told}; {points} points are allowed");
+            assert!((here - there).abs() < points, "{message}; {points} points are allowed");
         }
     }
 }

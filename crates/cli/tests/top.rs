@@ -140,7 +140,7 @@ fn a_tunable_is_changed_and_the_change_can_be_repeated() {
     assert!(success(&words).contains("1234 at 300 ms"));
 }
 
-/// Each run has its own changes, whichever is looked at in the end.
+/// Each run has its own changes, whichever is shown in the end.
 #[test]
 fn the_changes_of_every_run_are_told() {
     let mut top = top(&["hogs:3", "--sched", "rfs,cfs", "--cpus", "1", "--hold"]);
@@ -154,8 +154,8 @@ fn the_changes_of_every_run_are_told() {
     assert_eq!(status.code(), Some(0));
     for (sched, changed) in [("rfs", "bonus_ns=1234"), ("cfs", "sched_latency_ns=7000000")] {
         let start = format!("fairground run hogs:3 --sched {sched} --at ");
-        let told = said.lines().any(|line| line.contains(&start) && line.ends_with(changed));
-        assert!(told, "{changed} of {sched}:\n{said}");
+        let shown = said.lines().any(|line| line.contains(&start) && line.ends_with(changed));
+        assert!(shown, "{changed} of {sched}:\n{said}");
     }
 }
 
@@ -292,7 +292,7 @@ fn options_without_an_effect_are_refused() {
     }
 }
 
-/// What the environment says is meant for other commands too.
+/// Environment variables apply to other commands too.
 #[test]
 fn a_seed_of_the_environment_is_no_option() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));

@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn a_run_without_a_recording_gives_what_its_tasks_said() {
         let mark = |time_ns, tid| Mark { time_ns, tid, label: "round".to_owned(), value: time_ns };
-        let told =
+        let output =
             Outcome { marks: vec![mark(2_500, 7), mark(4_000, 7), mark(5_000, 8)], ..outcome() };
-        let stream = Stream::of(&told, &Trace::new(2));
+        let stream = Stream::of(&output, &Trace::new(2));
         let marks: Vec<_> = stream
             .trace
             .events()
@@ -145,7 +145,7 @@ mod tests {
         let kind = EventKind::Exit { task: worker };
         recording.push(Event { time_ns: 2_000, cpu: 0, insns: 0, kind });
         assert_eq!(
-            Stream::of(&told, &recording).trace.len(),
+            Stream::of(&output, &recording).trace.len(),
             1,
             "a recording has the marks itself"
         );

@@ -27,7 +27,7 @@ fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {
 /// CPU time of a group's tasks, ns.
 fn used(outcome: &Outcome, group: &str) -> u64 {
     let tasks = outcome.tasks.iter().filter(|task| task.name.split('/').next() == Some(group));
-    tasks.map(|task| task.run_ns.expect("the kernel tells")).sum()
+    tasks.map(|task| task.run_ns.expect("the kernel accounts for it")).sum()
 }
 
 #[test]

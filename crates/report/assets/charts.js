@@ -5,10 +5,10 @@ const fairground = (() => {
   // Okabe and Ito's colours: told apart by colour-blind readers, on white and on dark grey.
   const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#B8A800"];
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [2, 2], [12, 4]];
-  // Stretches of a timeline that are drawn at once; what is narrower than a pixel is drawn together.
+  // Slices of a timeline that are drawn at once; what is narrower than a pixel is drawn together.
   const PIXELS_MIN = 1;
-  // Stretches that a still timeline has at most: with many CPUs it is coarser than a pixel.
-  const STILL_STRETCHES_MAX = 30000;
+  // Slices that a still timeline has at most: with many CPUs it is coarser than a pixel.
+  const STILL_SLICES_MAX = 30000;
   // Tasks that a timeline's legend names; pointing at a slice names any.
   const LEGEND_MAX = 8;
   // The room of a vertical axis with its name, and what a name may take below bars before they lie, px; more bars stand always.
@@ -222,7 +222,7 @@ const fairground = (() => {
     return option;
   }
 
-  // The stretches of a lane: begins and lengths in ns since the timeline's begin, twice the task (plus one: several).
+  // The slices of a lane: begins and lengths in ns since the timeline's begin, twice the task (plus one: several).
   function decodeLane(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     let at = 0;
@@ -252,7 +252,7 @@ const fairground = (() => {
     return shape.decoded;
   }
 
-  // What can be seen between two moments in a timeline of this width: stretches that are a pixel wide as they are, narrower neighbours together.
+  // What can be seen between two moments in a timeline of this width: slices that are a pixel wide as they are, narrower neighbours together.
   function visible(shape, from, to, width) {
     const pixel = ((to - from) / Math.max(width - BESIDE, 20)) * PIXELS_MIN, found = [];
     const times = new Float64Array(shape.tasks.length);
@@ -275,7 +275,7 @@ const fairground = (() => {
     return found;
   }
 
-  // The task with the most time in some stretches of a lane; of equal ones the first. `times` has a zero for each task, before and after.
+  // The task with the most time in some slices of a lane; of equal ones the first. `times` has a zero for each task, before and after.
   function longest(lane, from, to, times) {
     let most = -1, found = 0;
     for (let i = from; i < to; i++) {
@@ -299,7 +299,7 @@ const fairground = (() => {
     return more > 0 ? [...named, { name: `and ${more} more, colours repeat`, icon: "none" }] : named;
   }
 
-  function stretchOf(params, api) {
+  function sliceOf(params, api) {
     const start = api.coord([api.value(1), api.value(0)]), end = api.coord([api.value(2), api.value(0)]);
     const height = Math.min(api.size([0, 1])[1] * 0.8, 40), frame = params.coordSys;
     const x = Math.max(start[0], frame.x), right = Math.min(end[0], frame.x + frame.width);
@@ -340,7 +340,7 @@ const fairground = (() => {
     }
     // Series without data: for the legend alone.
     const legend = entries.map((task, i) => ({ type: "custom", name: task.name || task, data: [], renderItem: () => undefined, itemStyle: { color: taskColour(i + 1) } }));
-    const pixels = still ? Math.min(width, BESIDE + STILL_STRETCHES_MAX / Math.max(lanes, 1)) : width;
+    const pixels = still ? Math.min(width, BESIDE + STILL_SLICES_MAX / Math.max(lanes, 1)) : width;
     option.series = [
       {
         type: "custom",
@@ -350,7 +350,7 @@ const fairground = (() => {
         progressive: 0,
         silent: still,
         data: visible(shape, from, to, pixels),
-        renderItem: stretchOf,
+        renderItem: sliceOf,
       },
       ...legend,
     ];

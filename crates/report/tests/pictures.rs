@@ -1,8 +1,8 @@
 //! Charts as files: what is in an SVG, that a PNG shows it, and that both are the same each time.
 
 use fairground_report::page::{
-    Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Page, Picture, Shape,
-    Stretch, Timeline,
+    Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Page, Picture, Shape, Slice,
+    Timeline,
 };
 
 const BLUE: &str = "#0072B2";
@@ -34,7 +34,7 @@ fn curves(names: &[&str]) -> Shape {
         (0..50).map(|i| (1e3 * f64::from(1 << (i / 4)), f64::from(i) * 2.0)).collect::<Vec<_>>();
     Shape::Curves(Curves {
         x: Axis::log("time", "ns"),
-        y: Axis::linear("turns no longer than that", "%"),
+        y: Axis::linear("slices no longer than that", "%"),
         series: names
             .iter()
             .map(|name| Curve { name: (*name).to_owned(), points: points.clone() })
@@ -43,16 +43,16 @@ fn curves(names: &[&str]) -> Shape {
     })
 }
 
-fn timeline(cpus: u64, turns: u64) -> Shape {
-    const TURN_NS: u64 = 1_000_000;
-    let turn = |i: u64| Stretch {
-        start_ns: i * TURN_NS,
-        end_ns: (i + 1) * TURN_NS,
+fn timeline(cpus: u64, slices: u64) -> Shape {
+    const SLICE_NS: u64 = 1_000_000;
+    let slice = |i: u64| Slice {
+        start_ns: i * SLICE_NS,
+        end_ns: (i + 1) * SLICE_NS,
         task: 1 + (i % 2) as u32,
     };
-    let lanes = (0..cpus).map(|_| (0..turns).map(turn).collect()).collect();
+    let lanes = (0..cpus).map(|_| (0..slices).map(slice).collect()).collect();
     let tasks = ["idle", "a", "b"].map(str::to_owned).to_vec();
-    Shape::Timeline(Timeline::new(0, turns * TURN_NS, tasks, lanes, 400_000))
+    Shape::Timeline(Timeline::new(0, slices * SLICE_NS, tasks, lanes, 400_000))
 }
 
 fn chart(id: &str, drawings: Vec<(&str, Shape)>) -> Chart {
@@ -167,7 +167,7 @@ fn a_curve_is_drawn_for_each_series_with_its_dashes() {
 #[test]
 fn a_timeline_shows_each_turn_until_they_are_too_many() {
     let few = picture(timeline(2, 20));
-    // Tasks 1 and 2, ten turns each on two CPUs.
+    // Tasks 1 and 2, ten slices each on two CPUs.
     assert_eq!((filled(&few.svg, ORANGE), filled(&few.svg, "#009E73")), (20, 20));
     assert_eq!(decoded(&few.png).0, 2 * 1080);
     let many = picture(timeline(64, 5_000));
@@ -181,8 +181,8 @@ fn turns_too_short_to_be_seen_have_the_colour_of_the_task_with_the_most_time() {
     // Task 1 comes first in each round, and task 2 has twenty times as much.
     let round = |i: u64| {
         let begin = i * ROUND_NS;
-        let turn = |from, to, task| Stretch { start_ns: begin + from, end_ns: begin + to, task };
-        [turn(0, 500, 1), turn(500, 10_500, 2)]
+        let slice = |from, to, task| Slice { start_ns: begin + from, end_ns: begin + to, task };
+        [slice(0, 500, 1), slice(500, 10_500, 2)]
     };
     let tasks = ["idle", "seldom", "mostly"].map(str::to_owned).to_vec();
     let lanes = vec![(0..50_000).flat_map(round).collect()];

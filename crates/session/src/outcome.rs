@@ -44,7 +44,7 @@ pub enum TargetReport {
         machine: Box<MachineConfig>,
         /// The length of the run, simulated ns.
         duration_ns: u64,
-        /// How the scheduler's time in charge ended.
+        /// How the scheduler ended.
         exit: Exit,
         /// The lines of its source from which that comes.
         sources: Vec<Source>,

@@ -1,15 +1,15 @@
 //! A workload from a recording: an observer of task states that writes down what each task did.
 //!
-//! [`ReplayBuilder`] says what the programs of a replay are; here is decided which part of a recording each
-//! operation stands for. What a recording cannot tell is counted in [`ReplayNotes`], never invented: run time of a
-//! task before the first event that names it, except for the first task that is seen on a CPU, which ran there from
-//! the start; affinity; what lost events held.
+//! [`ReplayBuilder`] defines the programs of a replay; this module maps parts of a recording to operations. What a
+//! recording does not contain is counted in [`ReplayNotes`], never invented: run time of a task before the first event
+//! that names it, except for the first task that is seen on a CPU, which ran there from the start; affinity; what lost
+//! events held.
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
 use fairground_workload::{MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError};
 
-/// Makes a workload named `name` of a whole recording, and notes what the recording could not tell.
+/// Makes a workload named `name` of a whole recording, and notes what the recording does not contain.
 ///
 /// # Errors
 /// When no task of the recording ever ran, or when the workload passes a limit (groups, operations).

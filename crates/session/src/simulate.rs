@@ -55,7 +55,7 @@ impl Watch for Unwatched {
     fn advance(&self, _: u64) {}
 }
 
-/// Events between two looks at the watch where a step of simulated time has many.
+/// Events between two checks of the watch where a step of simulated time has many.
 const EVENTS_AT_ONCE: u64 = 1 << 20;
 
 /// Simulates up to a time. False: the run is not wanted any more, and this time is far away.
@@ -68,7 +68,7 @@ fn reach(machine: &mut Machine, until_ns: u64, watch: &dyn Watch) -> Result<bool
     Ok(true)
 }
 
-/// Simulated time between two looks at the watch, ns.
+/// Simulated time between two checks of the watch, ns.
 pub const CHUNK_NS: u64 = 50_000_000;
 
 impl<'a> Plan<'a> {

@@ -7,7 +7,7 @@ use fairground_trace::TaskId;
 use crate::outcome::{Outcome, TargetReport};
 use crate::sources::Source;
 
-/// Exit code: the scheduler left by itself (`scx_bpf_exit`), or the kernel took it out in an orderly way.
+/// Exit code: the scheduler left (`scx_bpf_exit`), or the kernel detached it without an error.
 pub const EXIT_LEFT: u8 = 41;
 /// Exit code: a task was runnable for longer than the watchdog's timeout without running.
 pub const EXIT_STALLED: u8 = 42;
@@ -85,8 +85,7 @@ fn long_enough(mut tasks: Vec<NeverRan>) -> Vec<NeverRan> {
     tasks
 }
 
-/// The statement about the end of a scheduler's time in charge of a simulated machine; `None` when it stayed to the
-/// end of the run.
+/// The statement about the end of a scheduler of a simulated machine; `None` if it stayed to the end of the run.
 pub fn ended(exit: &Exit, sources: &[Source]) -> Option<Verdict> {
     (exit_code(u64::from(exit.kind.number())) != 0).then(|| Verdict {
         severity: Severity::Failure,
@@ -111,7 +110,7 @@ impl Outcome {
         kind.map_or(0, exit_code)
     }
 
-    /// Why the scheduler was not in charge to the end, in words: it was ejected, or left by itself.
+    /// Why the scheduler ended before the run: it was ejected, or left (`scx_bpf_exit`).
     pub fn ejection(&self) -> Option<String> {
         self.ended().map(|verdict| verdict.text)
     }

@@ -106,7 +106,7 @@ mod tests {
     use fairground_trace::{EventKind, TaskId, TaskInfo, TaskState};
 
     /// Two tasks that alternate in slices of 4 ns on one CPU.
-    fn turns(from: u64, to: u64) -> Vec<Event> {
+    fn slices(from: u64, to: u64) -> Vec<Event> {
         let event = |n: u64| {
             let (prev, next) = (TaskId(1 + (n as u32 + 1) % 2), TaskId(1 + n as u32 % 2));
             let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
@@ -139,7 +139,7 @@ mod tests {
         let mut follower = Follower::new(&trace, &Options::simulated(), 100);
         let mut at = 1;
         for round in 1..=50 {
-            turns(at, round * 20).into_iter().for_each(|event| trace.push(event));
+            slices(at, round * 20).into_iter().for_each(|event| trace.push(event));
             at = round * 20;
             follower.take(&trace, 80 * round - 1);
             trace.clear_events();
@@ -169,7 +169,7 @@ mod tests {
     fn what_happens_now_is_seen_and_counted_once() {
         let mut trace = trace();
         let mut follower = Follower::new(&trace, &Options::simulated(), 100);
-        turns(1, 26).into_iter().for_each(|event| trace.push(event));
+        slices(1, 26).into_iter().for_each(|event| trace.push(event));
         follower.take(&trace, 100);
         trace.clear_events();
         assert_eq!(follower.held.len(), 1, "the switch at 100 belongs to the next interval");

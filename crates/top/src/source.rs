@@ -16,8 +16,8 @@ pub trait Source {
     /// Its time, ns since its beginning.
     fn now_ns(&self) -> u64;
 
-    /// Advances it to that time, or at least a part of the way. A recording of a real machine advances by itself, and
-    /// reads what has happened meanwhile.
+    /// Advances it to that time, or at least a part of the way. A recording of a real machine advances in wall time,
+    /// and reads what has happened meanwhile.
     ///
     /// # Errors
     /// It cannot continue.
@@ -75,7 +75,7 @@ pub struct About {
     pub scheduler: String,
     /// Its conditions: machine, seed, costs.
     pub made: String,
-    /// Whether it advances by itself, in wall time.
+    /// Whether it advances in wall time.
     pub is_real: bool,
     /// Where it pauses at first, ns: the duration of the workload.
     pub length_ns: Option<u64>,

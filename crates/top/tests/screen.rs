@@ -15,7 +15,7 @@ const HOG: [TaskId; 3] = [TaskId(1), TaskId(2), TaskId(3)];
 
 /// Two CPUs. On CPU 0 two hogs alternate in slices of 4 ms; on CPU 1 a heavier one runs all the time. The rest depends
 /// on the keys.
-struct Turns {
+struct Alternating {
     trace: Trace,
     follower: Follower,
     now_ns: u64,
@@ -25,18 +25,18 @@ struct Turns {
     notes: Vec<String>,
 }
 
-impl Turns {
-    fn new() -> Turns {
+impl Alternating {
+    fn new() -> Alternating {
         let mut trace = Trace::new(2);
         for (pid, name, nice) in [(1001, "hog/0", 0), (1002, "hog/1", 0), (1003, "heavy", -5)] {
             trace.add_task(TaskInfo { nice: Some(nice), ..TaskInfo::new(pid, name) });
         }
         let follower = Follower::new(&trace, &Options::simulated(), 100 * MS);
         let (log, notes) = (Vec::new(), Vec::new());
-        let mut turns =
-            Turns { trace, follower, now_ns: 0, slice_ns: 4 * MS, which: 0, log, notes };
-        turns.begin();
-        turns
+        let mut source =
+            Alternating { trace, follower, now_ns: 0, slice_ns: 4 * MS, which: 0, log, notes };
+        source.begin();
+        source
     }
 
     fn push(&mut self, time_ns: u64, cpu: u32, kind: EventKind) {
@@ -65,11 +65,11 @@ impl Turns {
     }
 }
 
-impl Source for Turns {
+impl Source for Alternating {
     fn about(&self) -> About {
         About {
             what: "hogs:2 + heavy".to_owned(),
-            scheduler: ["turns", "other turns"][self.which].to_owned(),
+            scheduler: ["slices", "other slices"][self.which].to_owned(),
             made: "2 CPUs, seed 1".to_owned(),
             is_real: false,
             length_ns: Some(1_000 * MS),
@@ -83,8 +83,8 @@ impl Source for Turns {
     fn advance(&mut self, to_ns: u64) -> Result<(), Problem> {
         while self.next_ns() <= to_ns {
             self.now_ns = self.next_ns();
-            let turn = (self.now_ns / self.slice_ns) as usize;
-            let (prev, next) = (HOG[(turn + 1) % 2], HOG[turn % 2]);
+            let nth = (self.now_ns / self.slice_ns) as usize;
+            let (prev, next) = (HOG[(nth + 1) % 2], HOG[nth % 2]);
             let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
             self.push(self.now_ns, 0, kind);
         }
@@ -108,13 +108,13 @@ impl Source for Turns {
     fn restart(&mut self) -> Result<(), Problem> {
         self.log.push("restart".to_owned());
         let (log, which) = (std::mem::take(&mut self.log), self.which);
-        *self = Turns { log, which, ..Turns::new() };
+        *self = Alternating { log, which, ..Alternating::new() };
         Ok(())
     }
 
     fn next_scheduler(&mut self) -> Result<(), Problem> {
         let (log, which) = (std::mem::take(&mut self.log), 1 - self.which);
-        *self = Turns { log, which, ..Turns::new() };
+        *self = Alternating { log, which, ..Alternating::new() };
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Source for Turns {
             };
         vec![
             tunable("SLEEPERS", "on", "switch", "sleepers get credit", None),
-            tunable("slice_ns", &self.slice_ns.to_string(), "ns", "length of a turn", None),
+            tunable("slice_ns", &self.slice_ns.to_string(), "ns", "length of a slice", None),
             tunable("cpus_max", "8", "", "room for CPUs", Some("`cpus_max` is fixed")),
         ]
     }
@@ -149,11 +149,11 @@ fn shot(app: &App, width: u16, height: u16) -> String {
     terminal.backend().to_string()
 }
 
-fn pass(app: &mut App, turns: &mut Turns, ms: u64) {
-    app.pass(turns, Duration::from_millis(ms), || true).expect("it goes on");
+fn pass(app: &mut App, source: &mut Alternating, ms: u64) {
+    app.pass(source, Duration::from_millis(ms), || true).expect("it goes on");
 }
 
-fn press(app: &mut App, turns: &mut Turns, keys: &str) {
+fn press(app: &mut App, source: &mut Alternating, keys: &str) {
     for key in keys.chars() {
         let code = match key {
             '\n' => KeyCode::Enter,
@@ -163,123 +163,126 @@ fn press(app: &mut App, turns: &mut Turns, keys: &str) {
             '⎋' => KeyCode::Esc,
             key => KeyCode::Char(key),
         };
-        app.press(KeyEvent::new(code, KeyModifiers::NONE), turns);
+        app.press(KeyEvent::new(code, KeyModifiers::NONE), source);
     }
 }
 
 #[test]
 fn tasks_cpus_and_the_machine() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    pass(&mut app, &mut turns, 250);
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    pass(&mut app, &mut source, 250);
     insta::assert_snapshot!("wide", shot(&app, 132, 14));
     insta::assert_snapshot!("narrow", shot(&app, 60, 12));
-    press(&mut app, &mut turns, "es");
+    press(&mut app, &mut source, "es");
     insta::assert_snapshot!("events", shot(&app, 100, 18));
 }
 
 #[test]
 fn panels_lie_over_the_tasks() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    pass(&mut app, &mut turns, 150);
-    press(&mut app, &mut turns, "t");
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    pass(&mut app, &mut source, 150);
+    press(&mut app, &mut source, "t");
     insta::assert_snapshot!("tunables", shot(&app, 100, 14));
-    press(&mut app, &mut turns, "⎋h");
+    press(&mut app, &mut source, "⎋h");
     insta::assert_snapshot!("help", shot(&app, 100, 20));
 }
 
 #[test]
 fn time_passes_by_the_speed_and_stands_still_when_held() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns).at_speed(Speed::new(1));
-    pass(&mut app, &mut turns, 10);
-    assert_eq!(turns.now_ns, 20 * MS);
-    press(&mut app, &mut turns, "-");
-    pass(&mut app, &mut turns, 10);
-    assert_eq!(turns.now_ns, 30 * MS);
-    press(&mut app, &mut turns, " ");
-    pass(&mut app, &mut turns, 10);
-    assert_eq!(turns.now_ns, 30 * MS);
-    press(&mut app, &mut turns, "ss");
-    assert_eq!(turns.now_ns, 36 * MS, "two events further");
+    let mut source = Alternating::new();
+    let mut app = App::new(&source).at_speed(Speed::new(1));
+    pass(&mut app, &mut source, 10);
+    assert_eq!(source.now_ns, 20 * MS);
+    press(&mut app, &mut source, "-");
+    pass(&mut app, &mut source, 10);
+    assert_eq!(source.now_ns, 30 * MS);
+    press(&mut app, &mut source, " ");
+    pass(&mut app, &mut source, 10);
+    assert_eq!(source.now_ns, 30 * MS);
+    press(&mut app, &mut source, "ss");
+    assert_eq!(source.now_ns, 36 * MS, "two events further");
     assert!(shot(&app, 100, 10).contains("0.036000000  CPU 0   hog/0 (preempted) → hog/1"));
 }
 
 #[test]
 fn a_slow_machine_is_left_behind_and_never_waits_for_a_key() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
     let mut chunks = 0;
     let has_time = || {
         chunks += 1;
         chunks <= 3
     };
-    app.pass(&mut turns, Duration::from_millis(100), has_time).expect("it goes on");
-    assert_eq!(turns.now_ns, 3 * MS);
+    app.pass(&mut source, Duration::from_millis(100), has_time).expect("it goes on");
+    assert_eq!(source.now_ns, 3 * MS);
 }
 
 #[test]
 fn a_jump_goes_there_and_holds() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    press(&mut app, &mut turns, "g0.4s\n");
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    press(&mut app, &mut source, "g0.4s\n");
     assert!(shot(&app, 100, 10).contains("goes to 0.400000000 s"));
-    pass(&mut app, &mut turns, 1);
-    assert_eq!(turns.now_ns, 400 * MS);
-    pass(&mut app, &mut turns, 50);
-    assert_eq!(turns.now_ns, 400 * MS, "held there");
-    press(&mut app, &mut turns, "g100ms\n");
-    pass(&mut app, &mut turns, 1);
-    assert_eq!((turns.now_ns, turns.log.as_slice()), (100 * MS, ["restart".to_owned()].as_slice()));
-    press(&mut app, &mut turns, "g5\n");
+    pass(&mut app, &mut source, 1);
+    assert_eq!(source.now_ns, 400 * MS);
+    pass(&mut app, &mut source, 50);
+    assert_eq!(source.now_ns, 400 * MS, "held there");
+    press(&mut app, &mut source, "g100ms\n");
+    pass(&mut app, &mut source, 1);
+    assert_eq!(
+        (source.now_ns, source.log.as_slice()),
+        (100 * MS, ["restart".to_owned()].as_slice())
+    );
+    press(&mut app, &mut source, "g5\n");
     assert!(shot(&app, 100, 10).contains("`5` has no unit"));
 }
 
 #[test]
 fn the_end_of_the_workload_holds_once() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    pass(&mut app, &mut turns, 5_000);
-    assert_eq!(turns.now_ns, 1_000 * MS);
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    pass(&mut app, &mut source, 5_000);
+    assert_eq!(source.now_ns, 1_000 * MS);
     assert!(shot(&app, 100, 10).contains("the workload's length is over"));
-    press(&mut app, &mut turns, " ");
-    pass(&mut app, &mut turns, 10);
-    assert_eq!(turns.now_ns, 1_010 * MS);
+    press(&mut app, &mut source, " ");
+    pass(&mut app, &mut source, 10);
+    assert_eq!(source.now_ns, 1_010 * MS);
 }
 
 #[test]
 fn a_run_begun_again_is_held_at_the_end_again() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    pass(&mut app, &mut turns, 5_000);
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    pass(&mut app, &mut source, 5_000);
     // Back to an earlier time, from the end.
-    press(&mut app, &mut turns, "g100ms\n");
-    pass(&mut app, &mut turns, 1);
-    assert_eq!(turns.now_ns, 100 * MS);
-    press(&mut app, &mut turns, " ");
-    pass(&mut app, &mut turns, 5_000);
-    assert_eq!(turns.now_ns, 1_000 * MS, "the run of a jump back");
+    press(&mut app, &mut source, "g100ms\n");
+    pass(&mut app, &mut source, 1);
+    assert_eq!(source.now_ns, 100 * MS);
+    press(&mut app, &mut source, " ");
+    pass(&mut app, &mut source, 5_000);
+    assert_eq!(source.now_ns, 1_000 * MS, "the run of a jump back");
     assert!(shot(&app, 100, 10).contains("HELD"));
     // Another scheduler, let go before it is as far as the first.
-    press(&mut app, &mut turns, "\t ");
-    pass(&mut app, &mut turns, 5_000);
-    assert_eq!(turns.now_ns, 1_000 * MS, "the run of another scheduler");
+    press(&mut app, &mut source, "\t ");
+    pass(&mut app, &mut source, 5_000);
+    assert_eq!(source.now_ns, 1_000 * MS, "the run of another scheduler");
     assert!(shot(&app, 100, 10).contains("HELD"));
     // Beyond the end, to which it was advanced already, it continues.
-    press(&mut app, &mut turns, " ");
-    pass(&mut app, &mut turns, 10);
-    press(&mut app, &mut turns, "\t");
-    pass(&mut app, &mut turns, 1);
-    assert_eq!(turns.now_ns, 1_010 * MS);
-    pass(&mut app, &mut turns, 10);
-    assert_eq!(turns.now_ns, 1_020 * MS);
+    press(&mut app, &mut source, " ");
+    pass(&mut app, &mut source, 10);
+    press(&mut app, &mut source, "\t");
+    pass(&mut app, &mut source, 1);
+    assert_eq!(source.now_ns, 1_010 * MS);
+    pass(&mut app, &mut source, 10);
+    assert_eq!(source.now_ns, 1_020 * MS);
 }
 
 /// A real machine arrives in parts; between them there is nothing new, and a read may be expensive.
 #[test]
 fn a_recording_is_looked_at_when_a_part_of_it_came() {
-    struct Parts(Turns, u32, Cell<u32>);
+    struct Parts(Alternating, u32, Cell<u32>);
     impl Source for Parts {
         fn about(&self) -> About {
             About { is_real: true, length_ns: None, ..self.0.about() }
@@ -296,7 +299,7 @@ fn a_recording_is_looked_at_when_a_part_of_it_came() {
             self.0.view()
         }
     }
-    let mut parts = Parts(Turns::new(), 0, Cell::new(0));
+    let mut parts = Parts(Alternating::new(), 0, Cell::new(0));
     let mut app = App::new(&parts);
     let mut frames = |app: &mut App, count: u32| {
         for _ in 0..count {
@@ -307,21 +310,21 @@ fn a_recording_is_looked_at_when_a_part_of_it_came() {
     assert_eq!(frames(&mut app, 40), 1 + 10);
     assert!(shot(&app, 100, 10).contains("at 2.000000000 s"));
     let space = KeyEvent::new(KeyCode::Char(' '), KeyModifiers::NONE);
-    app.press(space, &mut Turns::new());
+    app.press(space, &mut Alternating::new());
     assert_eq!(frames(&mut app, 40), 1 + 10, "the picture is held");
-    app.press(space, &mut Turns::new());
+    app.press(space, &mut Alternating::new());
     assert_eq!(frames(&mut app, 1), 1 + 10 + 1, "it is of now again");
     assert!(shot(&app, 100, 10).contains("at 4.000000000 s"));
 }
 
 #[test]
 fn every_note_is_shown() {
-    let mut turns = Turns::new();
-    turns.notes = ["first", "second", "third"].map(|note| format!("the {note} note")).to_vec();
-    let app = App::new(&turns);
+    let mut source = Alternating::new();
+    source.notes = ["first", "second", "third"].map(|note| format!("the {note} note")).to_vec();
+    let app = App::new(&source);
     let large = shot(&app, 100, 16);
     let small = shot(&app, 100, 8);
-    for note in &turns.notes {
+    for note in &source.notes {
         assert!(large.contains(note) && small.contains(note), "{note}:\n{large}\n{small}");
     }
     assert!(large.contains("q leave"), "{large}");
@@ -330,12 +333,12 @@ fn every_note_is_shown() {
 
 #[test]
 fn any_terminal_is_large_enough() {
-    let mut turns = Turns::new();
-    turns.notes = vec!["a note".to_owned(), "another".to_owned()];
+    let mut source = Alternating::new();
+    source.notes = vec!["a note".to_owned(), "another".to_owned()];
     for keys in ["", "e", "h", "t", "t↓\n", "g"] {
-        let mut app = App::new(&turns);
-        pass(&mut app, &mut turns, 50);
-        press(&mut app, &mut turns, keys);
+        let mut app = App::new(&source);
+        pass(&mut app, &mut source, 50);
+        press(&mut app, &mut source, keys);
         for (width, height) in (1..=12).flat_map(|w| (1..=12).map(move |h| (w, h))) {
             shot(&app, width, height);
         }
@@ -344,38 +347,38 @@ fn any_terminal_is_large_enough() {
 
 #[test]
 fn tunables_are_changed_at_the_present_time() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns).paused();
-    press(&mut app, &mut turns, "g8ms\n");
-    pass(&mut app, &mut turns, 1);
-    press(&mut app, &mut turns, "t\n↓\n⌫⌫⌫⌫⌫⌫⌫9000000\n");
-    assert_eq!(turns.log, ["8 ms SLEEPERS=off", "8 ms slice_ns=9000000"]);
-    press(&mut app, &mut turns, "\n⌫⌫⌫⌫⌫⌫⌫bad\n");
+    let mut source = Alternating::new();
+    let mut app = App::new(&source).paused();
+    press(&mut app, &mut source, "g8ms\n");
+    pass(&mut app, &mut source, 1);
+    press(&mut app, &mut source, "t\n↓\n⌫⌫⌫⌫⌫⌫⌫9000000\n");
+    assert_eq!(source.log, ["8 ms SLEEPERS=off", "8 ms slice_ns=9000000"]);
+    press(&mut app, &mut source, "\n⌫⌫⌫⌫⌫⌫⌫bad\n");
     assert!(shot(&app, 100, 14).contains("`slice_ns=bad`: no number"));
-    press(&mut app, &mut turns, "↓\n");
+    press(&mut app, &mut source, "↓\n");
     assert!(shot(&app, 100, 14).contains("`cpus_max` is fixed"));
-    assert_eq!(turns.log.len(), 2);
+    assert_eq!(source.log.len(), 2);
 }
 
 #[test]
 fn another_scheduler_comes_as_far_as_the_first() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    pass(&mut app, &mut turns, 90);
-    press(&mut app, &mut turns, "\t");
-    assert_eq!(turns.now_ns, 0, "it has not begun yet");
-    pass(&mut app, &mut turns, 1);
-    assert_eq!(turns.now_ns, 90 * MS);
-    assert!(shot(&app, 100, 10).contains("under other turns"));
-    pass(&mut app, &mut turns, 10);
-    assert_eq!(turns.now_ns, 100 * MS, "it goes on");
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    pass(&mut app, &mut source, 90);
+    press(&mut app, &mut source, "\t");
+    assert_eq!(source.now_ns, 0, "it has not begun yet");
+    pass(&mut app, &mut source, 1);
+    assert_eq!(source.now_ns, 90 * MS);
+    assert!(shot(&app, 100, 10).contains("under other slices"));
+    pass(&mut app, &mut source, 10);
+    assert_eq!(source.now_ns, 100 * MS, "it goes on");
 }
 
 #[test]
 fn columns_sort() {
-    let mut turns = Turns::new();
-    let mut app = App::new(&turns);
-    pass(&mut app, &mut turns, 250);
+    let mut source = Alternating::new();
+    let mut app = App::new(&source);
+    pass(&mut app, &mut source, 250);
     let first = |app: &App| {
         let shot = shot(app, 100, 12);
         let table = shot.split("PID").nth(1).expect("a table").to_owned();
@@ -385,21 +388,21 @@ fn columns_sort() {
             .map(str::to_owned)
     };
     assert_eq!(first(&app).as_deref(), Some("heavy"), "by share");
-    press(&mut app, &mut turns, "R");
+    press(&mut app, &mut source, "R");
     assert_eq!(first(&app).as_deref(), Some("hog/0"));
-    press(&mut app, &mut turns, "<<<<");
+    press(&mut app, &mut source, "<<<<");
     assert_eq!(first(&app).as_deref(), Some("heavy"), "by pid, the largest first");
 }
 
 #[test]
 fn leaving() {
-    let mut turns = Turns::new();
+    let mut source = Alternating::new();
     for leave in ["q", "h⎋q"] {
-        let mut app = App::new(&turns);
-        press(&mut app, &mut turns, leave);
+        let mut app = App::new(&source);
+        press(&mut app, &mut source, leave);
         assert!(app.has_left(), "{leave}");
     }
-    let mut app = App::new(&turns);
-    app.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), &mut turns);
+    let mut app = App::new(&source);
+    app.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), &mut source);
     assert!(app.has_left());
 }

@@ -31,7 +31,7 @@ pub(crate) fn escape_start(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Undoes [`escape`]; a percent sign that begins no valid sequence stands for itself.
+/// Undoes [`escape`]; a percent sign that begins no valid sequence is kept.
 pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

@@ -151,7 +151,7 @@ proptest! {
     }
 }
 
-/// A trace of any length: one task that sleeps and runs in turn.
+/// A trace of any length: one task that alternately sleeps and runs.
 fn long(events: u64) -> Trace {
     let mut trace = Trace::new(2);
     let task = trace.add_task(TaskInfo::new(7, "hog"));

@@ -5,7 +5,7 @@ use crate::objects::ObjectKind;
 use crate::units::{cpus_text, time_text};
 
 /// Operations of a program that a summary lists; the rest is counted.
-const OPERATIONS_TOLD_MAX: usize = 8;
+const OPERATIONS_SHOWN_MAX: usize = 8;
 
 /// A summary: the workload on the first line, then a line for each group.
 pub fn describe(workload: &Workload) -> Vec<String> {
@@ -64,10 +64,10 @@ fn settings(workload: &Workload, task: &TaskSpec) -> Vec<String> {
 }
 
 fn program_words(workload: &Workload, program: &Program) -> String {
-    let told = program.iter().take(OPERATIONS_TOLD_MAX).map(|op| op_words(workload, op));
-    let mut words = told.collect::<Vec<_>>().join(", ");
-    if program.len() > OPERATIONS_TOLD_MAX {
-        let rest = program.len() - OPERATIONS_TOLD_MAX;
+    let shown = program.iter().take(OPERATIONS_SHOWN_MAX).map(|op| op_words(workload, op));
+    let mut words = shown.collect::<Vec<_>>().join(", ");
+    if program.len() > OPERATIONS_SHOWN_MAX {
+        let rest = program.len() - OPERATIONS_SHOWN_MAX;
         words.push_str(&format!(" … and {}", counted(rest as u64, "more operation")));
     }
     words

@@ -31,7 +31,7 @@ pub const LOCKS_HELD_MAX: usize = 48;
 /// The smallest buffer of a socket (`SOCK_MIN_SNDBUF` of Linux on 64 bits).
 pub const SOCKET_BUFFER_MIN: u64 = 4_608;
 /// Iterations of a counted loop whose body takes no time and waits for nothing.
-pub const TIMELESS_TURNS_MAX: u64 = 100_000;
+pub const TIMELESS_ITERATIONS_MAX: u64 = 100_000;
 /// Bytes and messages in one operation, capacities.
 pub const AMOUNT_MAX: u64 = 1 << 32;
 /// Operations that the search for cyclic waits executes before it gives up without a finding.

@@ -186,28 +186,28 @@ fn any_settings() -> impl Strategy<Value = String> {
 }
 
 fn any_thread() -> impl Strategy<Value = String> {
-    let phase = (any_settings(), 1..4, any_events()).prop_map(|(settings, turns, events)| {
-        format!("{{ {settings}\"loop\" : {turns}, {events} }}")
+    let phase = (any_settings(), 1..4, any_events()).prop_map(|(settings, iterations, events)| {
+        format!("{{ {settings}\"loop\" : {iterations}, {events} }}")
     });
     let phases = prop::collection::vec(phase, 1..4).prop_map(|phases| {
         let phases: Vec<String> = phases.iter().map(|phase| format!("\"p\" : {phase}")).collect();
         format!("\"phases\" : {{ {} }}", phases.join(", "))
     });
     let body = prop_oneof![any_events(), phases];
-    let turns = prop_oneof![
+    let iterations = prop_oneof![
         Just(String::new()),
         (1..4).prop_map(|n| format!("\"loop\" : {n}, ")),
         Just("\"loop\" : -1, ".to_owned())
     ];
-    (0..3, any_settings(), turns, 0..3, body).prop_map(
-        |(instances, settings, turns, delay, body)| {
+    (0..3, any_settings(), iterations, 0..3, body).prop_map(
+        |(instances, settings, iterations, delay, body)| {
             let count = if instances == 0 {
                 String::new()
             } else {
                 format!("\"instance\" : {instances}, ")
             };
             let delay = if delay == 0 { String::new() } else { format!("\"delay\" : {delay}, ") };
-            format!("{{ {count}{delay}{settings}{turns}{body} }}")
+            format!("{{ {count}{delay}{settings}{iterations}{body} }}")
         },
     )
 }

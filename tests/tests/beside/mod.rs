@@ -22,7 +22,7 @@ pub(crate) use seen::{Seen, Verdict, run_ns, switches, wakeups};
 
 /// The kernel that runs them.
 const KERNEL: &str = "7.2";
-/// Several CPUs of the deterministic machine share one clock, which counts the instructions of all in turns: our tasks
+/// Several CPUs of the deterministic machine share one clock, which counts the instructions of all of them: our tasks
 /// keep their slices short and compute by the clock (`fairground_realkernel::guest::slices`), which other programs do
 /// not.
 const CPUS: u32 = 1;

@@ -140,7 +140,7 @@ impl CfsPair {
             }
             self.told = "tick".to_owned();
             let (over, model) = (self.kernel.tick(), self.naive.tick());
-            assert_eq!(over, model, "ends the turn");
+            assert_eq!(over, model, "ends the slice");
             self.check();
             decisions += 1;
             if over {

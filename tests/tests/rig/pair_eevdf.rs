@@ -215,7 +215,7 @@ impl EevdfPair {
             }
             self.told = "tick".to_owned();
             let (over, model) = (self.kernel.tick(), self.naive.update());
-            assert_eq!(over, model, "{}: ends the turn", self.told);
+            assert_eq!(over, model, "{}: ends the slice", self.told);
             self.naive.resched |= model;
             self.check();
             decisions += 1;

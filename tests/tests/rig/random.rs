@@ -77,7 +77,7 @@ pub const KINDS: [Kind; 12] = [
 pub struct Part {
     pub kind: Kind,
     pub count: u32,
-    pub turns: u64,
+    pub iterations: u64,
     pub run_ns: u64,
     pub sleep_ns: u64,
     pub start_ns: u64,
@@ -89,9 +89,9 @@ pub struct Part {
 impl Part {
     /// CPU time that one of its tasks needs, roughly, ns.
     fn work_ns(&self) -> u64 {
-        let per_turn = if self.kind == Kind::Hog { 0 } else { self.run_ns + 20 * US };
+        let per_iteration = if self.kind == Kind::Hog { 0 } else { self.run_ns + 20 * US };
         let once = if self.kind == Kind::Hog { self.run_ns } else { 0 };
-        2 * (once + self.turns * per_turn)
+        2 * (once + self.iterations * per_iteration)
     }
 }
 
@@ -157,7 +157,7 @@ impl Case {
         let tick_ns = 1_000_000_000 / u64::from(self.hz);
         let per_part = |part: &Part| {
             let tasks = u64::from(part.count) * if part.kind == Kind::Fork { 3 } else { 2 };
-            tasks * part.work_ns() + part.turns * (part.sleep_ns + 2 * tick_ns)
+            tasks * part.work_ns() + part.iterations * (part.sleep_ns + 2 * tick_ns)
         };
         self.chaos_ns() + 2 * self.parts.iter().map(per_part).sum::<u64>() + 100 * MS
     }
@@ -231,39 +231,42 @@ impl Case {
     fn programs(&self, number: usize, part: &Part, first: usize) -> Vec<(&'static str, Program)> {
         let run = Op::Run(Duration::Uniform { low: part.run_ns / 2 + 1, high: part.run_ns + 1 });
         let sleep = Op::Sleep(Duration::Uniform { low: part.sleep_ns / 2, high: part.sleep_ns });
-        let turns = |body| vec![Op::Loop(Some(part.turns), body)];
+        let iterations = |body| vec![Op::Loop(Some(part.iterations), body)];
         let half = |low, high| Op::SetAffinity(CpuList(vec![(low, high)]));
         let last = self.cpus - 1;
         match part.kind {
             Kind::Hog => vec![("", vec![run])],
-            Kind::Sleeper => vec![("", turns(vec![run, sleep]))],
-            Kind::Yielder => vec![("", turns(vec![run, Op::Yield]))],
+            Kind::Sleeper => vec![("", iterations(vec![run, sleep]))],
+            Kind::Yielder => vec![("", iterations(vec![run, Op::Yield]))],
             Kind::Periodic => {
-                vec![("", turns(vec![run, Op::TimerWait(number, part.sleep_ns.max(100 * US))]))]
+                vec![(
+                    "",
+                    iterations(vec![run, Op::TimerWait(number, part.sleep_ns.max(100 * US))]),
+                )]
             }
             Kind::Nice => {
                 let body = vec![Op::SetNice(10), run.clone(), Op::SetNice(-5), run, sleep];
-                vec![("", turns(body))]
+                vec![("", iterations(body))]
             }
             Kind::Affinity => {
                 let (there, back) = (half(last / 2, last), half(0, last / 2));
-                vec![("", turns(vec![there, run.clone(), sleep, back, run]))]
+                vec![("", iterations(vec![there, run.clone(), sleep, back, run]))]
             }
             Kind::Fork => {
                 let body = vec![Op::Fork(first), Op::WaitChildren, sleep];
-                vec![(CHILD, vec![run]), ("", turns(body))]
+                vec![(CHILD, vec![run]), ("", iterations(body))]
             }
             Kind::Mutex | Kind::Spin | Kind::RtMutex => {
                 let section = [Op::Lock(number), run.clone(), Op::Unlock(number)];
-                vec![("", turns([vec![run], section.to_vec(), vec![sleep]].concat()))]
+                vec![("", iterations([vec![run], section.to_vec(), vec![sleep]].concat()))]
             }
             Kind::Pipe => vec![
-                ("-writer", turns(vec![run.clone(), Op::PipeWrite(number, 1)])),
-                ("-reader", turns(vec![Op::PipeRead(number, 1), run])),
+                ("-writer", iterations(vec![run.clone(), Op::PipeWrite(number, 1)])),
+                ("-reader", iterations(vec![Op::PipeRead(number, 1), run])),
             ],
             Kind::Queue => vec![
-                ("-sender", turns(vec![run.clone(), Op::Send(number)])),
-                ("-receiver", turns(vec![Op::Receive(number, 1), run])),
+                ("-sender", iterations(vec![run.clone(), Op::Send(number)])),
+                ("-receiver", iterations(vec![Op::Receive(number, 1), run])),
             ],
         }
     }
@@ -293,7 +296,7 @@ impl Case {
         }
         let changes: [fn(&mut Part); 6] = [
             |part| part.count = part.count.div_ceil(2),
-            |part| part.turns = part.turns.div_ceil(2),
+            |part| part.iterations = part.iterations.div_ceil(2),
             |part| part.run_ns /= 2,
             |part| part.cpus = None,
             |part| part.nice = 0,
@@ -338,7 +341,7 @@ fn part(random: &mut Random, kinds: &[Kind], cpus: u32) -> Part {
     Part {
         kind,
         count: random.within(1, most) as u32,
-        turns: random.within(10, 400),
+        iterations: random.within(10, 400),
         run_ns: match kind {
             Kind::Hog => random.within(20 * MS, 300 * MS),
             _ => random.pick(&[10 * US, 100 * US, MS, 3 * MS]),

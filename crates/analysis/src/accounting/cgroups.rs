@@ -50,7 +50,7 @@ impl Accounting {
             self.close_task(id, task.time_kind());
         }
         if task.state.is_queued() {
-            self.settle(id, false);
+            self.read_services(id, false);
         }
         self.end_piece(id);
         self.tasks[id].cgroup = to.index();

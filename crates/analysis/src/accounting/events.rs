@@ -91,7 +91,7 @@ impl Accounting {
         let (task, id) = (&states.tasks[id.index()], id.index());
         let weight = self.weights.weight(Some(nice));
         if task.state.is_queued() {
-            self.settle(id, false);
+            self.read_services(id, false);
         }
         (self.tasks[id].weight, self.tasks[id].nice_known) = (weight, true);
         self.services.weigh(id, weight);

@@ -82,7 +82,7 @@ impl Accounting {
         let never_seen = task.state == State::Initial && starts_idle;
         self.close_task(id, if never_seen { TimeKind::Absent } else { task.time_kind() });
         if task.state.is_queued() {
-            self.settle(id, true);
+            self.read_services(id, true);
         }
         let account = &mut self.tasks[id];
         let figures = &mut account.figures;

@@ -20,7 +20,7 @@ impl Accounting {
     pub(crate) fn begin_window(&mut self, tasks: &[Task], start_ns: u64) {
         for (id, task) in tasks.iter().enumerate().skip(1) {
             if task.state.is_queued() {
-                self.settle(id, true);
+                self.read_services(id, true);
             }
             let account = &mut self.tasks[id];
             account.since_ns = account.since_ns.max(start_ns);

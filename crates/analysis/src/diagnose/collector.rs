@@ -1,7 +1,7 @@
-//! Collects the facts that rules look at: an observer of task states, in O(1) a change (O(log pairs) where a slice
+//! Collects the facts that the rules use: an observer of task states, in O(1) a change (O(log pairs) where a slice
 //! is cut).
 
-use super::facts::{Cuts, Facts, Phase, Stretches, TaskFacts, Wait};
+use super::facts::{Cuts, Facts, Phase, SliceSum, TaskFacts, Wait};
 use super::queue::{OpenCut, Queue};
 use super::{cut_slices, ping_pong, tail, waiting};
 use crate::states::{Cause, Change, Observer, State, States, Task};
@@ -66,7 +66,7 @@ impl Collector {
         }
         let mut facts = Facts {
             tasks: vec![TaskFacts::default(); tasks.len()],
-            whole: vec![Stretches::default(); groups],
+            whole: vec![SliceSum::default(); groups],
             wakeups: vec![0; groups],
             slow_due_ns: vec![0; groups],
             ..Facts::default()
@@ -74,7 +74,7 @@ impl Collector {
         facts.phases.push(Phase {
             from_ns: analysis.start_ns,
             change: String::new(),
-            slices: vec![Stretches::default(); groups],
+            slices: vec![SliceSum::default(); groups],
         });
         let now_ns = analysis.start_ns;
         let queues = (0..trace.cpus).map(|_| Queue::new(now_ns)).collect();
@@ -125,24 +125,24 @@ impl Collector {
             last.change.push_str(text);
             return;
         }
-        let slices = vec![Stretches::default(); groups];
+        let slices = vec![SliceSum::default(); groups];
         self.facts.phases.push(Phase { from_ns: self.now_ns, change: text.to_owned(), slices });
     }
 
-    /// The length of the stretch that ends, when it is known that `prev` ran all of it.
-    fn end_stretch(&mut self, states: &States, cpu_number: u32, prev: TaskId) -> Option<u64> {
+    /// The length of the slice that ends, when it is known that `prev` ran all of it.
+    fn end_slice(&mut self, states: &States, cpu_number: u32, prev: TaskId) -> Option<u64> {
         let cpu = &states.cpus[cpu_number as usize];
         let queue = &mut self.queues[cpu_number as usize];
         queue.advance(self.now_ns);
         let contended_ns = queue.contended_ns;
-        let stretch_ns = self.now_ns - cpu.since_ns;
+        let slice_ns = self.now_ns - cpu.since_ns;
         if cpu.running? != prev {
             // A contradiction: what the CPU did is not known.
             queue.cut = None;
             return None;
         }
         if prev.is_idle() {
-            return Some(stretch_ns);
+            return Some(slice_ns);
         }
         let facts = &mut self.facts.tasks[prev.index()];
         if contended_ns >= waiting::HELD_NS {
@@ -153,16 +153,16 @@ impl Collector {
             }
         }
         if std::mem::take(&mut self.tasks[prev.index()].cold) {
-            facts.cold_ns += stretch_ns.min(ping_pong::COLD_NS);
+            facts.cold_ns += slice_ns.min(ping_pong::COLD_NS);
         }
-        Some(stretch_ns)
+        Some(slice_ns)
     }
 
     fn judge_cut(
         &mut self,
         states: &States,
         cpu: u32,
-        stretch_ns: u64,
+        slice_ns: u64,
         (prev, left, next): (TaskId, TaskState, TaskId),
     ) {
         let comes = &states.tasks[next.index()];
@@ -173,7 +173,7 @@ impl Collector {
         if let Some(open) = queue.cut.take() {
             let Facts { cuts, dropped_pairs, .. } = &mut self.facts;
             if let Some(cuts) = Facts::pair(cuts, open.key, dropped_pairs) {
-                cuts.taken_ns = cuts.taken_ns.saturating_add(stretch_ns);
+                cuts.taken_ns = cuts.taken_ns.saturating_add(slice_ns);
                 if next == open.victim {
                     cuts.resumed += 1;
                 } else if just_woken {
@@ -188,18 +188,18 @@ impl Collector {
         }
         let victim_group = self.tasks[prev.index()].group;
         if let Some(phase) = self.facts.phases.last_mut() {
-            phase.slices[victim_group].add(stretch_ns);
+            phase.slices[victim_group].add(slice_ns);
         }
         // Woken before the slice began, it was the next in the queue and cut nothing.
         if !just_woken || woken_ns < Some(states.cpus[cpu as usize].since_ns) {
-            self.facts.whole[victim_group].add(stretch_ns);
+            self.facts.whole[victim_group].add(slice_ns);
             return;
         }
         let key = (self.tasks[next.index()].group, victim_group);
         let Facts { cuts, dropped_pairs, .. } = &mut self.facts;
         let Some(cuts): Option<&mut Cuts> = Facts::pair(cuts, key, dropped_pairs) else { return };
         cuts.count += 1;
-        cuts.slices_ns = cuts.slices_ns.saturating_add(stretch_ns);
+        cuts.slices_ns = cuts.slices_ns.saturating_add(slice_ns);
         queue.cut.get_or_insert(OpenCut { victim: prev, key });
     }
 
@@ -269,7 +269,7 @@ impl Collector {
         for (number, cpu) in states.cpus.iter().enumerate() {
             self.queues[number].advance(self.now_ns);
             if let Some(running) = cpu.running {
-                self.end_stretch(states, number as u32, running);
+                self.end_slice(states, number as u32, running);
                 self.tasks[running.index()].ran_on = Some((number as u32, self.now_ns));
             }
         }
@@ -300,8 +300,8 @@ impl Observer for Collector {
     fn on_event(&mut self, trace: &Trace, states: &States, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
-                if let Some(stretch_ns) = self.end_stretch(states, event.cpu, prev) {
-                    self.judge_cut(states, event.cpu, stretch_ns, (prev, prev_state, next));
+                if let Some(slice_ns) = self.end_slice(states, event.cpu, prev) {
+                    self.judge_cut(states, event.cpu, slice_ns, (prev, prev_state, next));
                 }
                 self.prev = prev;
             }

@@ -19,12 +19,12 @@ pub(super) struct Cuts {
 
 /// Slices that ended while the task was runnable.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Stretches {
+pub(super) struct SliceSum {
     pub(super) count: u64,
     pub(super) sum_ns: u64,
 }
 
-impl Stretches {
+impl SliceSum {
     pub(super) fn add(&mut self, ns: u64) {
         self.count += 1;
         self.sum_ns = self.sum_ns.saturating_add(ns);
@@ -42,7 +42,7 @@ pub(super) struct Phase {
     /// The change that began it; empty for the first.
     pub(super) change: String,
     /// By group: slices that ended involuntarily.
-    pub(super) slices: Vec<Stretches>,
+    pub(super) slices: Vec<SliceSum>,
 }
 
 /// One wait.
@@ -63,7 +63,7 @@ pub(super) struct TaskFacts {
     pub(super) starved_count: u64,
     /// Due in all of them, ns.
     pub(super) starved_due_ns: u64,
-    /// Stretches in which it kept a CPU for too long while others waited.
+    /// Slices in which others waited for too long behind it.
     pub(super) held_count: u64,
     /// The time in them in which others waited, ns.
     pub(super) held_ns: u64,
@@ -85,7 +85,7 @@ pub(super) struct Facts {
     /// By task, the idle task included.
     pub(super) tasks: Vec<TaskFacts>,
     /// By group: slices that ended involuntarily without a wake-up's cut.
-    pub(super) whole: Vec<Stretches>,
+    pub(super) whole: Vec<SliceSum>,
     /// By group: wake-ups after which the task came on a CPU.
     pub(super) wakeups: Vec<u64>,
     /// By group that cuts and group that is cut.

@@ -90,15 +90,15 @@ impl Tape {
     }
 }
 
-/// `tasks` take turns of `slice_ns` on CPU 0, in this order, from 0 to `end_ns`; all are new at 0.
+/// `tasks` alternate in slices of `slice_ns` on CPU 0, in this order, from 0 to `end_ns`; all are new at 0.
 pub(crate) fn round_robin(tape: &mut Tape, tasks: &[TaskId], slice_ns: u64, end_ns: u64) {
     for task in tasks {
         tape.start(0, *task, 0);
     }
     let mut running = IDLE;
-    for turn in 0..end_ns.div_ceil(slice_ns) {
-        let next = tasks[turn as usize % tasks.len()];
-        tape.preempt(turn * slice_ns, 0, running, next);
+    for nth in 0..end_ns.div_ceil(slice_ns) {
+        let next = tasks[nth as usize % tasks.len()];
+        tape.preempt(nth * slice_ns, 0, running, next);
         running = next;
     }
 }

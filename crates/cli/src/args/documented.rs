@@ -140,7 +140,7 @@ fn every_command_has_a_page_with_all_its_options() {
     assert!(stale.is_empty() || write, "options that changed: {stale:?}\n{remedy}");
 }
 
-/// Whether a word stands for something that the reader puts in its place.
+/// Whether a word is a placeholder.
 fn is_placeholder(word: &str) -> bool {
     let letters = |c: char| c.is_ascii_uppercase() || c == '_' || c == '.';
     word.contains('…')

@@ -9,7 +9,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 7] = [
          was asked for is not ready",
     ),
     (2, "an error: bad input, or fairground cannot go on"),
-    (41, "the scheduler left by itself before the end (scx_bpf_exit)"),
+    (41, "the scheduler left before the end (scx_bpf_exit)"),
     (42, "a task was runnable for too long without running: the scheduler stalled"),
     (
         43,

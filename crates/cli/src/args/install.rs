@@ -24,7 +24,7 @@ pub(crate) struct ManArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Look only at these, and end with exit code 1 where one of them is not ready
+    /// Check only these, and end with exit code 1 where one of them is not ready
     #[arg(value_name = "ABILITY", value_parser = abilities())]
     pub(crate) abilities: Vec<String>,
 }

@@ -13,7 +13,7 @@ pub(crate) enum KernelsCommand {
         /// Kernels (`6.1`, `newest-rt`) [default: all of the catalogue]
         names: Vec<String>,
     },
-    /// Boot a kernel, describe it, and say how long it took; or run this program with other arguments in it
+    /// Boot a kernel, describe it, and report the duration of each part; or run this program with other arguments in it
     Boot(BootArgs),
 }
 

@@ -12,11 +12,11 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 
-    /// What the program that loads an object for real would set in it, as a file
+    /// A profile: what the object's own loader would set, as a file
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) profile: Option<std::path::PathBuf>,
 
-    /// Set a tunable or feature while it is in charge
+    /// Set a tunable or feature while it is attached
     #[arg(long, value_name = "TIME:NAME=VALUE")]
     pub(crate) at: Vec<String>,
 

@@ -155,12 +155,15 @@ mod tests {
 
     #[test]
     fn what_is_not_run_is_told() {
-        let told = |targets: &[&str]| {
+        let notes = |targets: &[&str]| {
             let (targets, schedulers) = asked(targets, &["rfs", "kernel"]);
             left_out(&targets, &schedulers)
         };
-        assert_eq!(told(&["sim", "vm:6.1"]), ["rfs vm:6.1: not run: that kernel has no sched_ext"]);
-        assert_eq!((told(&["sim", "vm:7.2"]), told(&["vm:6.1"])), (vec![], vec![]));
+        assert_eq!(
+            notes(&["sim", "vm:6.1"]),
+            ["rfs vm:6.1: not run: that kernel has no sched_ext"]
+        );
+        assert_eq!((notes(&["sim", "vm:7.2"]), notes(&["vm:6.1"])), (vec![], vec![]));
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn refuse_locks(args: &ContentionArgs) -> Result<(), Failure> {
     }
 }
 
-/// Adds the tables to a document that tells already where the recording is from, and prints it.
+/// Adds the tables to a document that already states the source of the recording, and prints it.
 fn print(
     cli: &Cli,
     args: &ContentionArgs,
@@ -105,7 +105,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     };
     if let Some(why) = outcome.not_recorded() {
         return Err(Failure::new(format_args!(
-            "{what} ran, but there is no recording of it, and nothing to look at: {why}"
+            "{what} ran, but was not recorded, so there is nothing to analyze: {why}"
         )));
     }
     let code = ran.exit_code(outcome.exit_code());

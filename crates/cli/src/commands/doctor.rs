@@ -23,7 +23,7 @@ pub(super) fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode, Failure> 
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::from(NOT_READY) })
 }
 
-/// The abilities; what was looked at for each; what to do.
+/// The abilities; the checks of each; what to do.
 fn document(examined: &[Examined]) -> Document {
     let abilities = Table::of("abilities", "What this machine can do", examined)
         .text("ability", |one| one.ability.name)

@@ -26,7 +26,7 @@ pub(super) fn kernels(cli: &Cli, command: &KernelsCommand) -> Result<ExitCode, F
     }
 }
 
-/// Tells on stderr what is being done, unless the user wants silence.
+/// Prints progress messages to stderr, unless `--quiet` is given.
 pub(crate) fn saying(cli: &Cli) -> impl FnMut(&str) {
     let quiet = cli.quiet;
     move |text| {

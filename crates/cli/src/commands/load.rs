@@ -224,7 +224,7 @@ impl Watch {
     }
 
     fn attached(&mut self, attached: &Attached, writes: &[GlobalWrite]) {
-        // Attached again, it has to be told again what it was told meanwhile.
+        // A scheduler that is attached again needs the changes that were made meanwhile.
         self.change = initial(writes);
         for (variable, value) in &mut self.variables {
             *value = variable.read(attached).unwrap_or_default();

@@ -160,8 +160,8 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         return figures;
     }
     for metric in SLICE_PROGRAM {
-        let settled = slices.reports.iter().filter(|r| !r.start_up);
-        let values = settled.filter_map(|r| in_ms((metric.read)(r), metric.unit));
+        let steady = slices.reports.iter().filter(|r| !r.start_up);
+        let values = steady.filter_map(|r| in_ms((metric.read)(r), metric.unit));
         figures.insert(&format!("report.{}", metric.key()), &Vec::from_iter(values));
     }
     figures.top = top::of_run(&outcome.trace, &outcome.analysis);

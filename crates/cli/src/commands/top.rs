@@ -19,8 +19,8 @@ use crate::input::find_workload;
 use crate::interrupt;
 use crate::pictures::command_line;
 
-/// The longest interval, ns. Each look at it sorts what happened since it began: with no limit, looking would take all
-/// the time.
+/// The longest interval, ns. Each redraw sorts the samples of the interval, so an unlimited one would spend all time on
+/// drawing.
 const INTERVAL_MAX_NS: u64 = 10_000_000_000;
 /// The options that have an effect with `--on host`.
 const HOST_TAKES: [&str; 3] = ["--on", "--buffer", "--interval"];

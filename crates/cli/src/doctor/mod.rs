@@ -1,8 +1,8 @@
 //! What a machine can do with fairground, found out by trying.
 //!
-//! An [`Ability`] is something that a user may want; it needs checks, and each [`Check`] looks at one thing of a
-//! [`World`]: this machine, or one that a test made. A new ability is a line of [`ABILITIES`]; a new check is a
-//! function of `checks`.
+//! An [`Ability`] is a function of fairground that depends on the machine. It requires checks, and each [`Check`]
+//! tests one property of a [`World`]: this machine, or one that a test made. A new ability is a line of [`ABILITIES`]; a
+//! new check is a function of `checks`.
 
 mod abilities;
 mod checks;
@@ -61,9 +61,10 @@ impl Finding {
 
 #[derive(Debug)]
 pub(crate) struct Check {
-    /// What is looked at: `clang`, `tracefs`.
+    /// What is checked: `clang`, `tracefs`.
     pub(crate) name: &'static str,
-    look: fn(&World) -> Finding,
+    /// Tests one property of a machine.
+    test: fn(&World) -> Finding,
 }
 
 #[derive(Debug)]
@@ -81,17 +82,17 @@ impl Examined {
     }
 }
 
-/// Looks at what the abilities need, at each thing once; `say` hears what is being tried.
+/// Runs each check that the abilities require once; calls `say` with its name before.
 pub(crate) fn examine(
     world: &World,
     abilities: &[&'static Ability],
     say: &mut dyn FnMut(&str),
 ) -> Vec<Examined> {
     let mut known: BTreeMap<&str, Finding> = BTreeMap::new();
-    let mut look = |check: &'static Check| {
+    let mut run = |check: &'static Check| {
         let finding = known.entry(check.name).or_insert_with(|| {
-            say(&format!("looking at: {}", check.name));
-            (check.look)(world)
+            say(&format!("checking: {}", check.name));
+            (check.test)(world)
         });
         (check.name, finding.clone())
     };
@@ -99,7 +100,7 @@ pub(crate) fn examine(
         .iter()
         .map(|ability| Examined {
             ability,
-            findings: ability.needs.iter().map(|check| look(check)).collect(),
+            findings: ability.needs.iter().map(|check| run(check)).collect(),
         })
         .collect()
 }

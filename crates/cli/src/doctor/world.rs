@@ -1,4 +1,4 @@
-//! The machine that is looked at: this one, or one that a test made in a folder.
+//! The machine that is checked: this one, or one that a test made in a folder.
 
 use std::cell::OnceCell;
 use std::env;
@@ -35,7 +35,7 @@ pub(crate) struct World {
     pub(crate) terminal: bool,
     /// `TERM`.
     pub(crate) term: Option<String>,
-    /// Tells a tracefs from another folder.
+    /// Whether a folder is a mounted tracefs.
     pub(crate) is_tracefs: fn(&Path) -> bool,
     pub(super) boot: fn(&VmConfig) -> Booted,
     /// What the newest kernel said: it is booted once.

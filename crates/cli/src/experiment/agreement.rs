@@ -135,7 +135,7 @@ impl Rules<'_> {
     /// control.
     ///
     /// Where in a tick a run starts may decide into which of several steady states it falls. So both sides may have
-    /// several starts, and the median of one side's starts is held against the median of the other's.
+    /// several starts, and the median of one side's starts is compared with the median of the other's.
     pub(crate) fn cells(
         &self,
         agreement: &Agreement,

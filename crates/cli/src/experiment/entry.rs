@@ -18,7 +18,7 @@ pub(super) struct RunEntry {
     pub(super) words: toml::Table,
 }
 
-/// How the kernel of that time counts the user time that a program is told.
+/// How the user time that a program reports is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum UserTimeEntry {

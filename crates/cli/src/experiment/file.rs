@@ -48,13 +48,13 @@ pub(crate) struct Experiment {
     /// Tables with a row for each point.
     #[serde(default, rename = "matrix")]
     pub(crate) matrices: Vec<Matrix>,
-    /// Real kernels and simulations, held against each other.
+    /// Comparisons of real kernels with simulations.
     #[serde(default, rename = "agreement")]
     pub(crate) agreements: Vec<Agreement>,
-    /// How far they may lie apart.
+    /// Tolerances of the comparisons.
     #[serde(default, rename = "tolerance")]
     tolerances: Vec<Tolerance>,
-    /// Proofs that the metrics move.
+    /// Pairs of runs that show that a metric moves.
     #[serde(default, rename = "power")]
     powers: Vec<Power>,
     /// Known causes of differences.
@@ -67,7 +67,7 @@ pub(crate) struct Experiment {
     pub(crate) tables: Vec<Table>,
     #[serde(default, rename = "top")]
     pub(crate) tops: Vec<TopTable>,
-    /// What must be so.
+    /// The claims.
     #[serde(default, rename = "claim")]
     pub(crate) claims: Vec<Claim>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Sweep {
     starts: Vec<String>,
     /// What the workload's locks are; with a list there is a sweep for each.
     pub(super) locks: Option<Locks>,
-    /// The sweep beside whose runs its figures are told as changes.
+    /// The sweep to whose runs the changes are relative.
     pub(super) against: Option<String>,
     #[serde(flatten)]
     pub(super) words: toml::Table,

@@ -6,7 +6,7 @@ use fairground_report::{Cell, Column, Table};
 
 use super::{Pictured, grouped};
 
-/// With more tasks than this a bar stands for a group of equal tasks.
+/// With more tasks than this a bar represents a group of equal tasks.
 const TASKS_MAX: usize = 24;
 
 /// The rows of a chart of tasks: name, and figures in each run, where it has such a task.
@@ -86,7 +86,7 @@ fn tasks_and_time(runs: &[Pictured<'_>]) -> String {
     format!("{}.", tasks.join("; "))
 }
 
-/// Who got how much of a CPU, against what a fair machine would have given.
+/// CPU share of each task beside its fair share.
 pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
     let definition = "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark \
                       across is the fair share: what an ideal machine gives that divides its time \

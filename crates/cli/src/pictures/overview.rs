@@ -161,7 +161,7 @@ fn value(measure: &Measure, analysis: &Analysis) -> String {
     measure.cell(analysis).with_unit()
 }
 
-/// Who is furthest from its fair share, and how far to which side.
+/// The task furthest from its fair share, with its error.
 fn furthest(measure: &Measure, analysis: &Analysis) -> String {
     let side = |(task, percent): (&str, f64)| {
         let side = if percent < 0.0 { "too little" } else { "too much" };

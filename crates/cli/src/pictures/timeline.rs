@@ -1,12 +1,12 @@
-//! Who ran on which CPU when.
+//! Which task ran on which CPU at which time.
 
-use fairground_report::page::{Chart, Drawing, STRETCHES_MAX, Shape, Stretch, Timeline};
+use fairground_report::page::{Chart, Drawing, SLICES_MAX, Shape, Slice, Timeline};
 use fairground_trace::{EventKind, TaskId, Trace};
 
 use super::{Pictured, grouped};
 
 pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
-    let of_each = STRETCHES_MAX / runs.len().max(1);
+    let of_each = SLICES_MAX / runs.len().max(1);
     let timelines: Vec<(usize, Timeline)> =
         runs.iter().map(|run| timeline_of(run, of_each)).collect();
     if timelines.iter().all(|(slices, _)| *slices == 0) {
@@ -37,18 +37,18 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
 }
 
 /// The number of slices, and what is drawn of them.
-fn timeline_of(run: &Pictured<'_>, stretches_max: usize) -> (usize, Timeline) {
+fn timeline_of(run: &Pictured<'_>, slices_max: usize) -> (usize, Timeline) {
     let (start_ns, end_ns) = (run.analysis.start_ns, run.analysis.end_ns);
     let lanes = lanes(run.trace, start_ns, end_ns);
     let slices = lanes.iter().map(Vec::len).sum();
     let name = |task: &fairground_trace::TaskInfo| format!("{} [{}]", task.comm, task.pid);
     let tasks = run.trace.tasks().iter().map(name).collect();
-    (slices, Timeline::new(start_ns, end_ns, tasks, lanes, stretches_max))
+    (slices, Timeline::new(start_ns, end_ns, tasks, lanes, slices_max))
 }
 
 /// Each CPU's slices within a window.
-fn lanes(trace: &Trace, start_ns: u64, end_ns: u64) -> Vec<Vec<Stretch>> {
-    let mut lanes: Vec<Vec<Stretch>> = vec![Vec::new(); trace.cpus as usize];
+fn lanes(trace: &Trace, start_ns: u64, end_ns: u64) -> Vec<Vec<Slice>> {
+    let mut lanes: Vec<Vec<Slice>> = vec![Vec::new(); trace.cpus as usize];
     let mut running: Vec<Option<(TaskId, u64)>> = vec![None; trace.cpus as usize];
     let mut close = |cpu: usize, slice: Option<(TaskId, u64)>, now_ns: u64| {
         let Some((task, since_ns)) = slice.filter(|(task, _)| *task != TaskId::IDLE) else {
@@ -56,7 +56,7 @@ fn lanes(trace: &Trace, start_ns: u64, end_ns: u64) -> Vec<Vec<Stretch>> {
         };
         let (from, to) = (since_ns.max(start_ns), now_ns.min(end_ns));
         if from < to {
-            lanes[cpu].push(Stretch { start_ns: from, end_ns: to, task: task.0 });
+            lanes[cpu].push(Slice { start_ns: from, end_ns: to, task: task.0 });
         }
     };
     for event in trace.events() {
@@ -93,10 +93,10 @@ mod tests {
             trace.push(Event { time_ns, cpu, insns: 0, kind });
         }
         trace.end_ns = 100;
-        let stretch = |start_ns, end_ns, task: TaskId| Stretch { start_ns, end_ns, task: task.0 };
+        let slice = |start_ns, end_ns, task: TaskId| Slice { start_ns, end_ns, task: task.0 };
         assert_eq!(
             lanes(&trace, 15, 90),
-            [vec![stretch(15, 30, a), stretch(40, 90, b)], vec![stretch(20, 90, b)]]
+            [vec![slice(15, 30, a), slice(40, 90, b)], vec![slice(20, 90, b)]]
         );
     }
 }

@@ -5,7 +5,7 @@ use fairground_trace::{Counter, CounterOf};
 
 use super::Pictured;
 
-/// Curves of one drawing: more cannot be told apart.
+/// Curves of one drawing: more cannot be distinguished.
 const CURVES_MAX: usize = 8;
 /// Points of one curve.
 const POINTS_MAX: usize = 1_500;

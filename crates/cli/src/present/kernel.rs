@@ -1,4 +1,4 @@
-//! What a real kernel tells beside the events.
+//! Presents what a real kernel reports in addition to the events.
 
 use fairground_realkernel::job::KernelInfo;
 use fairground_report::{Cell, Document, Table, TimeUnit};

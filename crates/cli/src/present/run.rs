@@ -31,7 +31,7 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
     let preset = CostModel::preset(config.cost.preset_name());
     let preset = preset.map_or_else(|_| Vec::new(), |preset| preset.parameters());
     for parameter in config.cost.parameters() {
-        // Where calls are not told apart, nineteen lines say nothing.
+        // If calls have no cost of their own, the line is omitted.
         if parameter.name.starts_with("call") && parameter.value == 0 {
             continue;
         }
@@ -74,16 +74,16 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
     for verdict in outcome.verdicts() {
         add_verdict(document, &outcome.label, verdict);
     }
-    // What a parameter set sets is told once, however many runs use it.
+    // The values of a parameter set are listed once, for all runs that use it.
     let parameters = format!("set {}", outcome.scheduler);
-    let told = document.sections.iter().any(|section| section.name == parameters);
+    let listed = document.sections.iter().any(|section| section.name == parameters);
     for (index, setting) in outcome.settings.iter().enumerate() {
         let of_set = index < outcome.settings_of_set;
         let value = match setting.at_ns {
             None => setting.value.clone(),
             Some(at_ns) => format!("{} at {} ms", setting.value, at_ns / 1_000_000),
         };
-        if !(of_set && told) {
+        if !(of_set && listed) {
             let section = if of_set { &parameters } else { &section };
             set(document, section, &setting.name, Cell::text(value), of_set);
         }

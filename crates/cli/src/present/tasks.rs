@@ -59,7 +59,7 @@ fn members(analysis: &Analysis, per: Per) -> Vec<Member<'_>> {
     }
 }
 
-/// Who got what: one row for each task, group, or control group with those below it.
+/// CPU time and latency: one row for each task, group, or control group with those below it.
 pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
     let (id, title, name) = match per {
         Per::Group => ("groups", "Groups of tasks", "group"),

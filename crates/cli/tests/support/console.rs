@@ -5,7 +5,7 @@
 //! …the output, to the letter
 //! ```
 //!
-//! `...` alone in a line stands for any lines; `? 42` below a command is its exit code, 0 otherwise; a line that ends
+//! A line `...` matches any lines; `? 42` below a command is its exit code, 0 otherwise; a line that ends
 //! in `\` goes on in the next, which begins with `> `. Of a command without a line below it only the exit code
 //! counts. stdout and stderr are one stream. A word behind `console` says what a block needs ([`ABILITIES`],
 //! [`TERMINAL`], [`LONG`]) or why it is not run here ([`EXEMPT`]).

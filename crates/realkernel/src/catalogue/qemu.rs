@@ -56,16 +56,16 @@ impl Qemu {
     ) -> Result<Self, CatalogueError> {
         let mut qemu = Self { program, libraries, firmware, version: String::new() };
         let output = qemu.command().arg("--version").stdin(Stdio::null()).output();
-        let told = match output {
+        let output = match output {
             Ok(output) if output.status.success() => output.stdout,
             Ok(output) => {
                 return Err(CatalogueError::NoQemu { found: Some(reason(&output.stderr)) });
             }
             Err(error) => return Err(CatalogueError::NoQemu { found: Some(error.to_string()) }),
         };
-        let told = String::from_utf8_lossy(&told).into_owned();
-        let version = version(&told).ok_or_else(|| CatalogueError::NoQemu {
-            found: Some(told.lines().next().unwrap_or_default().to_owned()),
+        let output = String::from_utf8_lossy(&output).into_owned();
+        let version = version(&output).ok_or_else(|| CatalogueError::NoQemu {
+            found: Some(output.lines().next().unwrap_or_default().to_owned()),
         })?;
         let major = version.split('.').next().and_then(|m| m.parse::<u32>().ok());
         if major.is_none_or(|major| major < OLDEST) {
@@ -118,8 +118,8 @@ fn reason(stderr: &[u8]) -> String {
 }
 
 /// The version in `QEMU emulator version 10.0.2 (Debian …)`.
-fn version(told: &str) -> Option<String> {
-    let after = told.split_once("version ")?.1;
+fn version(output: &str) -> Option<String> {
+    let after = output.split_once("version ")?.1;
     let end = after.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(after.len());
     Some(after[..end].to_owned()).filter(|v| !v.is_empty())
 }
@@ -130,8 +130,9 @@ mod tests {
 
     #[test]
     fn a_version_is_the_number_after_the_word() {
-        let told = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)\nCopyright";
-        assert_eq!(version(told).as_deref(), Some("10.0.2"));
+        let output =
+            "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)\nCopyright";
+        assert_eq!(version(output).as_deref(), Some("10.0.2"));
         assert_eq!(version("QEMU emulator version 9.2.50-dirty").as_deref(), Some("9.2.50"));
         assert_eq!(version("something else"), None);
     }

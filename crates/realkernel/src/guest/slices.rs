@@ -14,7 +14,7 @@
 use std::fs;
 
 /// The kernel parameter that requests short slices.
-pub const PARAMETER: &str = "fairground.turns=short";
+pub const PARAMETER: &str = "fairground.slices=short";
 
 /// Whether the kernel's command line requests short slices.
 pub(crate) fn requested() -> bool {

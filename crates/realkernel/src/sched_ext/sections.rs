@@ -110,8 +110,8 @@ impl Section {
 /// mapping at each fork and tear it down at each exit: about 1.5 µs per page at 8 ns per instruction, 2.4 ms per fork
 /// with the 6.6 MB of `cfs`. If the kernel refuses, forks are slower.
 fn keep_from_children(start: NonNull<u8>, size: usize) {
-    // SAFETY: libbpf maps a section by itself, from a page's beginning to a page's end; the advice changes no byte of
-    // it here.
+    // SAFETY: libbpf maps each section separately, from a page's beginning to a page's end; the advice changes no byte
+    // of it here.
     unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTFORK) };
 }
 

@@ -74,7 +74,7 @@ const CAUSES: [(&str, &str, &str); 13] = [
         "BPF program is too large. Processed",
         "it is too complex: more than a million instructions on all paths",
         "make functions that take numbers `SEPARATE`, and loops `for_range`: the \
-         verifier looks at them once",
+         verifier then checks them once",
     ),
     (
         "calling kernel function",

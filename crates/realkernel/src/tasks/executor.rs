@@ -12,8 +12,8 @@ use super::usage::{Used, schedstat};
 use super::{clock, fork, futex};
 use crate::job::{Mark, TaskUsage};
 
-/// Time after which the last ready task is asleep, ns.
-const SETTLE_NS: u64 = 5_000_000;
+/// Time for the last ready task to reach its CPU and sleep, ns.
+const PLACEMENT_NS: u64 = 5_000_000;
 /// Minimum idle time before the start, ns. The kernel meanwhile frees what forks and `/proc` files left: RCU's thread
 /// wakes for that at successive ticks.
 const REST_NS: u64 = 25_000_000;
@@ -61,7 +61,7 @@ impl Executor {
     /// Starts the tasks `hold_ns` after a whole multiple of `tick_ns`; returns the start time, ns of the monotonic
     /// clock.
     pub(crate) fn release(&mut self, hold_ns: u64, tick_ns: u64) -> u64 {
-        clock::sleep_until(clock::now_ns() + SETTLE_NS);
+        clock::sleep_until(clock::now_ns() + PLACEMENT_NS);
         for slot in self.shared.used_slots() {
             let tid = slot.tid.load(SeqCst);
             if let Some(before) = schedstat(tid) {

@@ -186,7 +186,7 @@ impl SharedState {
             }
         }
         self.close_others();
-        task.settle(i8::MAX);
+        task.apply_attributes(i8::MAX);
         go_to_cpu(index);
         task.rehearse();
         // The wait for the start is a context switch outside of the workload.
@@ -215,7 +215,7 @@ impl SharedState {
 
 impl Task<'_> {
     /// Sets name, memory, nice value, affinity and cgroup of a new process. `nice` is its inherited nice value.
-    fn settle(&mut self, nice: i8) {
+    fn apply_attributes(&mut self, nice: i8) {
         // SAFETY: touches no memory.
         self.slot.tid.store(unsafe { libc::getpid() } as u32, SeqCst);
         let nth = self.slot.nth.load(SeqCst);
@@ -317,7 +317,7 @@ impl Task<'_> {
             register.store(0, SeqCst);
         }
         let mut task = Task::new(self.shared, index);
-        task.settle(self.nice.get());
+        task.apply_attributes(self.nice.get());
         // A child's usage begins with its fork.
         task.become_current();
         // The parent may not have written it yet.
@@ -358,7 +358,7 @@ impl Task<'_> {
                 for (kept, used) in slot.usage.iter().zip(figures(&usage)) {
                     kept.store(used, SeqCst);
                 }
-                slot.usage_settled.store(1, SeqCst);
+                slot.usage_final.store(1, SeqCst);
             }
         }
         pid

@@ -275,7 +275,7 @@ mod tests {
 
     /// A simulated CPU whose speed changes once.
     struct Changing {
-        /// Turns a nanosecond, times 2²⁰: at first, and from `change_ns` on.
+        /// Loop iterations per ns, times 2²⁰: at first, and from `change_ns` on.
         speeds_q20: [u64; 2],
         change_ns: u64,
         /// CPU time so far, ns times 2²⁰, so that short iterations lose nothing.
@@ -309,7 +309,7 @@ mod tests {
         cpu.cpu_ns()
     }
 
-    /// A turn takes a third of a nanosecond.
+    /// An iteration takes a third of a nanosecond.
     const EXACT_Q20: u64 = 3 << FRACTION_BITS;
 
     fn watched(rate_q20: u64, short_slices: bool) -> Speed {
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_computation_that_short_slices_ends_in_time_on_an_eighth_of_a_cpu() {
         let took_ns = computed_5_ms(watched(EXACT_Q20, true), [EXACT_Q20 / 8; 2], 0);
-        // The last part, which keeps its turn, is as long as it would be on a CPU alone.
+        // The last part, which keeps its slice, is as long as it would be on a CPU alone.
         assert!((5_000_000..5_000_000 + 8 * ONE_SLICE_NS_MAX).contains(&took_ns), "{took_ns} ns");
     }
 
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(own.known.map(|known| known.cpu_ns), Some(third_ns), "the kernel was requested");
     }
 
-    /// On the machine's own CPU: the looks at its clock end it, all but the last part, so that it is never shorter by
+    /// On the machine's own CPU: reading its clock ends it, all but the last part, so that it is never shorter by
     /// more. It may be longer: the machine may stall.
     #[test]
     fn a_watched_computation_on_the_machine_is_not_cut_short() {

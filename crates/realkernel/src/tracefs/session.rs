@@ -37,7 +37,7 @@ pub struct Session {
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The command ended by itself.
+    /// The command ended.
     Command(ExitStatus),
     /// The time was over. The command, if there was one, was asked to end and did.
     Duration(Option<ExitStatus>),

@@ -256,15 +256,15 @@ mod tests {
 
     use super::*;
 
-    /// The variable that tells the test program to be the conducted one.
+    /// Environment variable that makes the test program the conducted one.
     const CONDUCTED: &str = "FAIRGROUND_TEST_CONDUCTED";
 
     fn rung(bell: &EventFd) -> bool {
         let mut look = [PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
-        poll(&mut look, PollTimeout::ZERO).expect("it can be looked at") == 1
+        poll(&mut look, PollTimeout::ZERO).expect("it can be polled") == 1
     }
 
-    /// Not a test by itself: the program that the next one conducts. Tests run on another thread than the main one.
+    /// Not a test of its own: the program that the next one conducts. Tests run on another thread than the main one.
     #[test]
     fn conducted() {
         if std::env::var_os(CONDUCTED).is_none() {

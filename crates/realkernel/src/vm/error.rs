@@ -19,7 +19,7 @@ pub enum VmError {
         /// The error.
         error: std::io::Error,
     },
-    /// QEMU ended by itself before the guest had finished.
+    /// QEMU ended before the guest had finished.
     #[error("QEMU ended ({status}) before the guest had finished{}", lines(.console))]
     QemuFailed {
         /// Its exit status.

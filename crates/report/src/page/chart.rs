@@ -50,7 +50,7 @@ pub enum Shape {
     Bars(Bars),
     /// Curves over a common axis.
     Curves(Curves),
-    /// Who ran on which CPU when.
+    /// Which task ran on which CPU at which time.
     Timeline(Timeline),
 }
 
@@ -86,7 +86,7 @@ pub struct BarSeries {
     pub name: String,
     /// The heights; `None` was not measured and leaves a gap.
     pub values: Vec<Option<f64>>,
-    /// What the others are to be held against: drawn as a mark across, not as a bar.
+    /// The values to compare the others with: drawn as a mark across, not as a bar.
     #[serde(rename = "reference")]
     pub is_reference: bool,
 }

@@ -12,7 +12,7 @@ mod timeline;
 
 pub use chart::{Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Shape};
 pub use picture::{Picture, PictureError};
-pub use timeline::{STRETCHES_MAX, Stretch, Timeline};
+pub use timeline::{SLICES_MAX, Slice, Timeline};
 
 use crate::{Document, Table};
 

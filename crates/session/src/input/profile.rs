@@ -85,7 +85,7 @@ enum Value {
 
 /// The section of programs that user space runs.
 const SYSCALL: &str = "syscall";
-/// What stands for the number of CPUs.
+/// The placeholder of the number of CPUs.
 const CPUS: &str = "cpus";
 
 /// A profile.

@@ -8,7 +8,7 @@ use fairground_trace::Trace;
 
 use crate::failure::Failure;
 
-/// The argument that stands for stdin, and the name of what comes from there.
+/// The argument for stdin, and the name of its recording.
 const STDIN: &str = "-";
 const STDIN_NAME: &str = "<stdin>";
 

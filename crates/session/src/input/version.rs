@@ -1,4 +1,4 @@
-//! The version of a file, looked at before anything else: what another version has more is no misspelt key.
+//! The version of a file, checked before anything else: what another version has more is no misspelt key.
 
 use serde::Deserialize;
 

@@ -75,11 +75,12 @@ mod tests {
     #[test]
     fn what_no_kernel_can_be_told_is_refused() {
         let object = find_object("cfs").expect("cfs comes with fairground");
-        for (name, told) in [("cgroup.web.weight", "simulated machine"), ("latencee", "no tunable")]
+        for (name, expected) in
+            [("cgroup.web.weight", "simulated machine"), ("latencee", "no tunable")]
         {
             let failure = global_writes(&object, &[Setting::initial(name, "1")]);
             let text = failure.expect_err("no variable of that name").to_string();
-            assert!(text.contains(told), "{text}");
+            assert!(text.contains(expected), "{text}");
         }
     }
 }

@@ -80,7 +80,7 @@ pub enum LocksChoice {
 }
 
 impl LocksChoice {
-    /// The locks that a word stands for: `spin`, `rt`, `rt-2006`.
+    /// The locks that a word names: `spin`, `rt`, `rt-2006`.
     ///
     /// # Errors
     /// If there is no such word: which there are.

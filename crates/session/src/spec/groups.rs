@@ -64,8 +64,8 @@ pub struct TargetSpec {
     #[arg(long, conflicts_with = "record")]
     pub stacks: bool,
 
-    /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock; else so much
-    /// later); at most 1 s
+    /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock;
+    /// otherwise after this delay); at most 1 s
     #[arg(long, value_name = "TIME")]
     pub hold: Option<String>,
 }
@@ -109,7 +109,7 @@ pub struct SchedulerSpec {
     #[serde(deserialize_with = "words::several")]
     pub at: Vec<String>,
 
-    /// What the program that loads an object for real would set in it, as a file (`experiments/profiles/scx_qmap.toml`)
+    /// A profile: what the object's own loader would set, as a file (`experiments/profiles/scx_qmap.toml`)
     #[arg(long, value_name = "FILE.toml")]
     #[serde(deserialize_with = "words::several")]
     pub profile: Vec<PathBuf>,
@@ -167,7 +167,7 @@ pub struct MachineSpec {
     #[arg(long, default_value_t = SEED_DEFAULT, env = "FAIRGROUND_SEED")]
     pub seed: u64,
 
-    /// What things cost in time: a preset
+    /// The cost preset
     #[arg(long, default_value = COSTS_DEFAULT)]
     pub costs: String,
 
@@ -180,7 +180,7 @@ pub struct MachineSpec {
     #[arg(long)]
     pub check: bool,
 
-    /// With `--check`: no CPU may be idle for so long while a task that may run there waits
+    /// With `--check`: no CPU may be idle for this long while a task that may run there waits
     #[arg(long, value_name = "TIME", requires = "check")]
     pub idle_bound: Option<String>,
 
@@ -188,8 +188,8 @@ pub struct MachineSpec {
     #[arg(long)]
     pub duration: Option<String>,
 
-    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin
-    /// as forks [default: 400ms beside a real kernel, else none]
+    /// How long before a simulated run its tasks are created and sleep; they begin with a wake-up. Without it they
+    /// begin as forks [default: 400ms beside a real kernel, else none]
     #[arg(long, value_name = "TIME")]
     pub lead_in: Option<String>,
 

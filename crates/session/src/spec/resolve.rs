@@ -55,7 +55,7 @@ impl RunSpec {
         Ok((workload, notes))
     }
 
-    /// Checks every word. The workload tells the length of a run that states none; with `callbacks` a simulated run
+    /// Checks every word. A run without a length takes that of the workload; with `callbacks` a simulated run
     /// also records each callback of its scheduler.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ enum Reference {
     FirstWake,
     /// It starts to run, or is woken.
     Living,
-    /// A dying task may still be meant.
+    /// Includes a dying task.
     Any,
     /// By its pid, because the CPU was running it or in a mark.
     Pid,

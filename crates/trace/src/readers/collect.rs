@@ -4,7 +4,7 @@
 //! Events are put in order when the whole input has been read. Where parts are wanted ([`TakeParts`]) and the head of
 //! the input announces all that parts must know before the first event ([`Collector::announce`]), they are put in order
 //! while the rest is read, by the rounds of the recorder: see [`CpuClocks::end_round`]. An event that is older than its
-//! round allows gets the time of the last event handed over, and counts as a clock that went back
+//! round allows gets the time of the last event passed on, and counts as a clock that went back
 //! ([`Loss::clock_jumps`]).
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(super) struct Collector<'p> {
     batch: Batch,
     /// Of the events in the merger.
     scope: Scope,
-    /// The receiver of parts, until the first is handed over.
+    /// The receiver of parts, until the first is passed.
     parts: Option<&'p mut dyn TakeParts>,
     announced: Option<Scope>,
     has_begun: bool,
@@ -78,7 +78,7 @@ impl<'p> Collector<'p> {
         }
     }
 
-    /// Lets events be handed over before the whole input is read, if parts are wanted; then batches must have no other
+    /// Lets events be passed on before the whole input is read, if parts are wanted; then batches must have no other
     /// events. Returns what they must keep to.
     pub(super) fn announce(&mut self, scope: Scope) -> Option<Scope> {
         self.announced = self.parts.is_some().then_some(scope);
@@ -150,7 +150,7 @@ impl<'p> Collector<'p> {
         self.trace().add_cgroup(info);
     }
 
-    /// Returns the trace. It has no events if they were handed over in parts.
+    /// Returns the trace. It has no events if they were passed on in parts.
     pub(super) fn finish(mut self, name: &str) -> Result<Trace, ReadError> {
         self.add_stated_losses();
         self.join();
@@ -169,7 +169,7 @@ impl<'p> Collector<'p> {
         let trace = self.trace();
         trace.end_ns = window.map_or(last_ns, |(_, end_ns)| end_ns.max(last_ns));
         trace.cpus = trace.cpus.max(cpus_seen);
-        self.hand_over(u64::MAX);
+        self.pass(u64::MAX);
         let late = self.merger.late;
         self.trace().loss.clock_jumps += late;
         if late > 0 {
@@ -209,8 +209,8 @@ impl<'p> Collector<'p> {
         self.builder.begin(take(&mut self.listed), PartWriter::new(parts));
     }
 
-    /// Hands all events up to a time to the builder.
-    fn hand_over(&mut self, until_ns: u64) {
+    /// Passes all events up to a time to the builder.
+    fn pass(&mut self, until_ns: u64) {
         self.builder.renames.sort();
         self.merger.take_until(until_ns, |event| self.builder.push(event.event()));
     }
@@ -356,12 +356,12 @@ impl Collector<'_> {
         }
     }
 
-    /// Notes that a round of the recorder ended, and hands over what is complete.
+    /// Notes that a round of the recorder ended, and passes the complete events on.
     fn end_round(&mut self) {
         let complete_ns = self.clocks.end_round();
         if let Some(complete_ns) = complete_ns.filter(|_| self.announced.is_some()) {
             self.begin();
-            self.hand_over(complete_ns);
+            self.pass(complete_ns);
         }
     }
 }

@@ -83,7 +83,7 @@ or: perf sched record -o perf.data -- sleep 2
 or: trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup_new -e sched_process_fork -e \
 sched_process_exit sleep 2";
 
-/// Bytes of the beginning that [`known_binary`] looks at.
+/// Bytes of the beginning that [`known_binary`] examines.
 pub(super) const MAGIC_BYTES: usize = 12;
 
 /// The first bytes of gzip.

@@ -80,7 +80,7 @@ pub fn read_file(name: &str, file: File) -> Result<Trace, ReadError> {
     read_any_file(name, file, None)
 }
 
-/// Reads a recording from a file, like [`read_file`], and hands its events to `parts` in order of time, where its
+/// Reads a recording from a file, like [`read_file`], and passes its events to `parts` in order of time, where its
 /// format lets it (a `perf.data`, without control groups): then the trace that comes back has none. Where
 /// [`TakeParts::begin`] was not called, it has all.
 ///

@@ -1,4 +1,4 @@
-//! A recording whose events are handed over in parts while it is read, so that none of them is kept.
+//! A recording whose events are passed on in parts while it is read, so that none of them is kept.
 
 use crate::{Event, TaskId, TaskInfo, Trace};
 
@@ -42,7 +42,7 @@ pub trait TakeParts {
 pub(super) struct PartWriter<'p> {
     to: Option<&'p mut dyn TakeParts>,
     part: Part,
-    /// Tasks that were handed over.
+    /// Tasks that were passed on.
     tasks: usize,
 }
 
@@ -73,7 +73,7 @@ impl<'p> PartWriter<'p> {
         }
     }
 
-    /// Hands over the part as it is.
+    /// Passes the part as it is.
     pub(super) fn flush(&mut self, trace: &Trace) {
         let Some(to) = &mut self.to else { return };
         self.part.tasks.extend_from_slice(&trace.tasks()[self.tasks.max(1)..]);

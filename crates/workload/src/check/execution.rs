@@ -12,7 +12,7 @@ use crate::limits::CHECK_TASKS_MAX;
 use crate::model::{Op, Program, Role, Workload};
 
 /// Operations that a task executes before other tasks that are due at the same time execute theirs.
-const TURN_STEPS_MAX: u32 = 64;
+const STEPS_AT_ONCE_MAX: u32 = 64;
 
 /// The reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ pub(super) struct Frame<'w> {
     pub(super) program: &'w Program,
     pub(super) at: usize,
     /// Iterations after this one; `None`: unlimited.
-    turns_left: Option<u64>,
+    iterations_left: Option<u64>,
     /// The first frame of a handler.
     pub(super) handler: bool,
     /// The rest of the operation at `at` once it has begun: ns of a run, messages of a receive.
@@ -57,13 +57,13 @@ pub(super) struct Frame<'w> {
 
 impl<'w> Frame<'w> {
     /// Before the first operation.
-    fn new(program: &'w Program, turns_left: Option<u64>, handler: bool) -> Self {
-        Self { program, at: 0, turns_left, handler, rest: None }
+    fn new(program: &'w Program, iterations_left: Option<u64>, handler: bool) -> Self {
+        Self { program, at: 0, iterations_left, handler, rest: None }
     }
 
     /// Whether the program starts again at its end.
     pub(super) fn may_turn(&self) -> bool {
-        self.turns_left != Some(0)
+        self.iterations_left != Some(0)
     }
 }
 
@@ -166,7 +166,7 @@ impl<'w> Execution<'w> {
                 self.advance(task);
             }
             self.tasks[task].state = State::Ready;
-            self.turn(task);
+            self.execute_until_wait(task);
         }
         true
     }
@@ -217,8 +217,8 @@ impl<'w> Execution<'w> {
     }
 
     /// Lets a task execute until it waits.
-    fn turn(&mut self, task: usize) {
-        for _ in 0..TURN_STEPS_MAX {
+    fn execute_until_wait(&mut self, task: usize) {
+        for _ in 0..STEPS_AT_ONCE_MAX {
             if self.steps_left == 0 || self.tasks[task].state != State::Ready {
                 return;
             }
@@ -230,7 +230,7 @@ impl<'w> Execution<'w> {
             let program = frame.program;
             match program.get(frame.at) {
                 Some(op) => self.execute(task, op),
-                None => match frame.turns_left {
+                None => match frame.iterations_left {
                     Some(0) => {
                         let was_loop = !frame.handler && self.tasks[task].frames.len() > 1;
                         self.tasks[task].frames.pop();
@@ -238,8 +238,8 @@ impl<'w> Execution<'w> {
                             self.advance(task);
                         }
                     }
-                    turns => {
-                        frame.turns_left = turns.map(|turns| turns - 1);
+                    iterations => {
+                        frame.iterations_left = iterations.map(|iterations| iterations - 1);
                         frame.at = 0;
                     }
                 },
@@ -285,8 +285,8 @@ impl<'w> Execution<'w> {
                 self.tasks[task].state = State::Blocked(Wait::Children);
             }
             Op::Loop(times, body) => {
-                let turns_left = times.map(|times| times.saturating_sub(1));
-                self.tasks[task].frames.push(Frame::new(body, turns_left, false));
+                let iterations_left = times.map(|times| times.saturating_sub(1));
+                self.tasks[task].frames.push(Frame::new(body, iterations_left, false));
             }
             Op::Exit => self.end(task),
             Op::WaitChildren

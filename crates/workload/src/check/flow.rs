@@ -1,6 +1,6 @@
 //! The flow of each program: loops without time, unreachable operations, waits that no task can end.
 
-use crate::limits::TIMELESS_TURNS_MAX;
+use crate::limits::TIMELESS_ITERATIONS_MAX;
 use crate::model::{Op, Program, Role, Workload};
 use crate::objects::ObjectKind;
 use crate::spans::{Finding, Subject};
@@ -13,13 +13,13 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     }
     each_op(workload, |path, op| {
         if let Op::Loop(times, body) = op {
-            let turns = timeless_turns(workload, *times, body);
-            if turns > TIMELESS_TURNS_MAX {
+            let iterations = timeless_iterations(workload, *times, body);
+            if iterations > TIMELESS_ITERATIONS_MAX {
                 let message = match times {
                     None => "this loop never ends and no time passes in it".to_owned(),
                     Some(_) => format!(
-                        "this loop turns {turns} times and no time passes in it \
-                         (more than TIMELESS_TURNS_MAX, {TIMELESS_TURNS_MAX})"
+                        "this loop iterates {iterations} times and no time passes in it \
+                         (more than TIMELESS_ITERATIONS_MAX, {TIMELESS_ITERATIONS_MAX})"
                     ),
                 };
                 let help = "add an operation that takes time or waits, as in { run = \"1us\" } or \
@@ -33,13 +33,13 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
 }
 
 /// Iterations of a loop in which no time passes, inner loops included; 0 when time passes.
-fn timeless_turns(workload: &Workload, times: Option<u64>, body: &Program) -> u64 {
+fn timeless_iterations(workload: &Workload, times: Option<u64>, body: &Program) -> u64 {
     let mut inner = 1_u64;
     for op in body {
         match op {
-            Op::Loop(times, body) => match timeless_turns(workload, *times, body) {
+            Op::Loop(times, body) => match timeless_iterations(workload, *times, body) {
                 0 => return 0,
-                turns => inner = inner.max(turns),
+                iterations => inner = inner.max(iterations),
             },
             op if takes_time_or_waits(workload, op) => return 0,
             _ => {}

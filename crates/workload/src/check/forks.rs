@@ -69,12 +69,12 @@ fn repetitions(workload: &Workload, path: &OpPath) -> (u64, bool) {
     let mut program: &Program = if path.handler { &spec.on_signal } else { &spec.program };
     let (mut times, mut endless) = (1_u64, false);
     for &index in &path.path[..path.path.len() - 1] {
-        let Some(Op::Loop(turns, body)) = program.get(index) else { break };
+        let Some(Op::Loop(iterations, body)) = program.get(index) else { break };
         if body.iter().any(|op| matches!(op, Op::WaitChildren)) {
             (times, endless) = (1, false);
         } else {
-            endless |= turns.is_none();
-            times = times.saturating_mul(turns.unwrap_or(1));
+            endless |= iterations.is_none();
+            times = times.saturating_mul(iterations.unwrap_or(1));
         }
         program = body;
     }
@@ -87,10 +87,10 @@ fn forks_of(forks: &[Fork], task: usize) -> &[Fork] {
     &own[..own.partition_point(|fork| fork.path.task == task)]
 }
 
-/// Forks that lead back to their own group. `settled`: groups that lead to none such.
-fn cycle<'f>(workload: &Workload, forks: &'f [Fork], settled: &[usize]) -> Option<Vec<&'f Fork>> {
+/// Forks that lead back to their own group. `acyclic`: groups that lead to none such.
+fn cycle<'f>(workload: &Workload, forks: &'f [Fork], acyclic: &[usize]) -> Option<Vec<&'f Fork>> {
     let mut leads_back = vec![true; workload.tasks.len()];
-    settled.iter().for_each(|&task| leads_back[task] = false);
+    acyclic.iter().for_each(|&task| leads_back[task] = false);
     let mut at = leads_back.iter().position(|leads_back| *leads_back)?;
     let (mut seen, mut way) = (vec![None; workload.tasks.len()], Vec::new());
     while seen[at].is_none() {

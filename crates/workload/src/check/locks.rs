@@ -57,7 +57,7 @@ impl Walk<'_> {
             }
             Op::ConditionWait(_, lock) => self.waits_without(*lock),
             Op::Unlock(lock) => self.give_back(*lock),
-            Op::Loop(times, body) => self.turns(*times, body),
+            Op::Loop(times, body) => self.iterations(*times, body),
             Op::Exit => match self.held.last() {
                 Some((lock, taken)) => Err(self.problem(
                     format!("the task ends here while it holds the lock `{}`", self.name(*lock)),
@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 
     /// A body with more than one iteration must end with the locks that it begins with.
-    fn turns(&mut self, times: Option<u64>, body: &Program) -> Checked {
+    fn iterations(&mut self, times: Option<u64>, body: &Program) -> Checked {
         let before: Vec<LockId> = self.held.iter().map(|(lock, _)| *lock).collect();
         self.program(body)?;
         if times == Some(1) || body.iter().any(never_returns) {

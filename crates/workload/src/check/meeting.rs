@@ -88,8 +88,8 @@ impl Execution<'_> {
             return;
         }
         state.waiters.push(task);
-        let told = state.opened + 1;
-        self.set_rest(task, told);
+        let rest = state.opened + 1;
+        self.set_rest(task, rest);
         self.tasks[task].state = State::Blocked(Wait::Barrier(barrier));
     }
 }

@@ -9,7 +9,7 @@ use crate::model::{Lock, LockKind, Op, Workload};
 pub(super) const CRITICAL: Entry = Entry {
     name: "critical",
     arguments: "TASKS",
-    summary: "TASKS that work and then need the one lock of all of them, in turn, for ever",
+    summary: "TASKS that alternately work and hold the one lock that all share, for ever",
     source: "the mail of December 2006 on PREEMPT_RT: \"128 threads\" that need one lock",
     limits: "one lock, and nothing else that is shared; no line of memory moves between caches when the lock does",
     parameters: &[

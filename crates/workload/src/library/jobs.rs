@@ -20,7 +20,7 @@ const OPERATIONS: u64 = 16;
 pub(super) const AIM7: Entry = Entry {
     name: "aim7",
     arguments: "TASKS",
-    summary: "TASKS that do kinds of jobs in turn, each beginning with another one: compute, copy, \
+    summary: "TASKS that do kinds of jobs one after the other, each beginning with another one: compute, copy, \
               make a process, files, for ever",
     source: "AIM Multiuser Benchmark VII, reworked as re-aim: 40 % slower on 2.6.19-rt14, idle time from 0 to 20 %",
     limits: "5 kinds of jobs out of 53; files are work under two locks of the kernel (`spin`), not \

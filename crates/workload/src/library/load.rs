@@ -33,7 +33,7 @@ pub(super) const LOOP: Entry = Entry {
 pub(super) const SLEEPERS: Entry = Entry {
     name: "sleepers",
     arguments: "N",
-    summary: "N tasks that run and sleep in turn",
+    summary: "N tasks that alternately run and sleep",
     source: "interactive tasks of any thread on fairness",
     limits: "no cache footprint",
     parameters: &[

@@ -1,4 +1,4 @@
-//! Programs that compute and sleep in turn, as the fairness tests of 2007 do: `massive_intr` and `fairtest`.
+//! Programs that alternately compute and sleep, as the fairness tests of 2007 do: `massive_intr` and `fairtest`.
 
 use super::parts::{COUNT_MAX, forked, group, mark, run, seconds, sleep};
 use super::spec::{Call, Entry, NICE, parameter};
@@ -11,7 +11,7 @@ pub(super) const MASSIVE_INTR: Entry = Entry {
     arguments: "N",
     summary: "the fairness test of 2007: N processes that compute 8 ms, sleep 1 ms, and count the rounds",
     source: "Satoru Takeuchi's massive_intr, March 2007",
-    limits: "the work is a time here, calibrated turns of an empty loop there",
+    limits: "the work is a time; the original executes calibrated iterations of an empty loop",
     parameters: &[
         parameter("run", "8ms", "what a process computes in a round"),
         parameter("sleep", "1ms", "its sleep in a round"),
@@ -29,9 +29,9 @@ pub(super) const MASSIVE_INTR: Entry = Entry {
 pub(super) const FAIRTEST: Entry = Entry {
     name: "fairtest",
     arguments: "N",
-    summary: "N pairs of a hog and a task that runs and sleeps in turn: which of the two gets \
+    summary: "N pairs of a hog and a task that alternately runs and sleeps: which of the two gets \
               more than its share?",
-    source: "Mike Galbraith's tests of 2007, as the RFS thread tells of them; the program itself was not found",
+    source: "Mike Galbraith's tests of 2007, as the RFS thread describes them; the program was not found",
     limits: "one pair is one point; a share says nothing about latency",
     parameters: &[
         parameter("run", "8ms", "what the second task computes in a round"),
@@ -56,7 +56,8 @@ fn massive_intr(call: &mut Call<'_, '_>) -> Workload {
     for task in &mut tasks {
         task.nice = nice;
     }
-    let description = format!("{count} processes that compute and sleep in turn (massive_intr)");
+    let description =
+        format!("{count} processes that alternately compute and sleep (massive_intr)");
     Workload { queues: vec![Queue::unlimited("start")], ..seconds(60, description, tasks) }
 }
 
@@ -74,5 +75,5 @@ fn fairtest(call: &mut Call<'_, '_>) -> Workload {
     for task in &mut tasks {
         task.nice = nice;
     }
-    seconds(30, "pairs of a hog and a task that runs and sleeps in turn (fairtest)", tasks)
+    seconds(30, "pairs of a hog and a task that alternately runs and sleeps (fairtest)", tasks)
 }

@@ -1,4 +1,5 @@
-//! Programs that pass single bytes through pipes: David Kastrup's reports of May 2007 on the kernel list.
+//! Programs that pass single bytes through pipes, after readers' comments of 2 September 2007 on the announcement of
+//! the Really Fair Scheduler (David Kastrup and others).
 //!
 //! `dd if=/dev/zero bs=1 | cat > /dev/null` writes a million bytes with as many system calls; whether the reader is
 //! woken for each byte, or finds thousands at once, is the scheduler's decision, and so is the throughput. In `xterm
@@ -30,7 +31,8 @@ pub(super) const PIPE_CHAIN: Entry = Entry {
     arguments: "dd|xterm",
     summary: "dd bs=1 | cat, or hexdump | dd obs=1 with a terminal that reads: bytes one by one \
               through pipes, for ever",
-    source: "David Kastrup's reports of May 2007: times of dd and of an xterm, idle and beside a hog (`+ hogs:1`)",
+    source: "readers' comments of 2 September 2007 on the announcement of the Really Fair Scheduler (David Kastrup and \
+             others): times of dd and of an xterm, idle and beside a hog (`+ hogs:1`)",
     limits: "a terminal is a reader with a cost for each read; what a byte costs it, and the \
              pseudo terminal, are left out",
     parameters: &[

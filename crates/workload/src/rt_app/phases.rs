@@ -92,9 +92,9 @@ impl Reader<'_> {
             let message = format!("the phase `{}` has no event", phase.key);
             self.problem(phase.span.clone(), message, "add one, as in \"run\" : 1000");
         }
-        let turns = self.find(members, "loop");
-        let turns = turns.map_or(Some(1), |value| self.turns(value));
-        body.repeated(turns, phase.span.clone())
+        let iterations = self.find(members, "loop");
+        let iterations = iterations.map_or(Some(1), |value| self.iterations(value));
+        body.repeated(iterations, phase.span.clone())
     }
 
     pub(super) fn settings(&mut self, members: &[Member], of_phase: bool) -> Settings {

@@ -125,13 +125,13 @@ impl Reader<'_> {
     }
 
     /// A number of iterations; `None`: unlimited.
-    pub(super) fn turns(&mut self, value: &Value) -> Option<u64> {
-        let turns: Option<i64> = self.integer("loop", value, -1..=i64::from(i32::MAX));
-        if turns == Some(0) {
+    pub(super) fn iterations(&mut self, value: &Value) -> Option<u64> {
+        let iterations: Option<i64> = self.integer("loop", value, -1..=i64::from(i32::MAX));
+        if iterations == Some(0) {
             let help = "write -1 for a loop without end, or a number from 1";
             self.problem(value.span.clone(), "a `loop` of 0 does nothing", help);
         }
-        turns.and_then(|turns| u64::try_from(turns).ok())
+        iterations.and_then(|iterations| u64::try_from(iterations).ok())
     }
 
     fn mismatch(&mut self, key: &str, value: &Value, what: &str, example: &str) {

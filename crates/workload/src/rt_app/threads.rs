@@ -118,7 +118,8 @@ impl Reader<'_> {
         }
         let settings = self.settings(members, false);
         let delay_ns = self.find(members, "delay").and_then(|value| self.time("delay", value, 0));
-        let turns = self.find(members, "loop").map(|value| (self.turns(value), value.span.clone()));
+        let iterations =
+            self.find(members, "loop").map(|value| (self.iterations(value), value.span.clone()));
         if delay_ns.is_some_and(|ns| ns > 0) && thread.forked {
             let help = "begin it with a `sleep`; rt-app counts the delay from its own start";
             let message = format!("`{}` is forked and has a `delay`", thread.member.key);
@@ -136,7 +137,7 @@ impl Reader<'_> {
                 body
             }
         };
-        let (times, span) = turns.unwrap_or((None, thread.member.span.clone()));
+        let (times, span) = iterations.unwrap_or((None, thread.member.span.clone()));
         let body = body.repeated(times, span);
         let mut steps = Steps::default();
         for (timer, span) in body.timers() {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::write_events::events;
-use super::write_text::{Pair, Thread, file, number_list, turns_text};
+use super::write_text::{Pair, Thread, file, iterations_text, number_list};
 use super::writer::{Buffer, Item, What, Writer};
 use crate::check;
 use crate::diagnostic::WorkloadError;
@@ -122,8 +122,8 @@ impl<'w> Writer<'w> {
             items.pop();
         }
         let whole = matches!(items[..], [Item { what: What::Loop(..), .. }]);
-        let (turns, list) = match items.pop() {
-            Some(Item { what: What::Loop(turns, body), .. }) if whole => (turns, body),
+        let (iterations, list) = match items.pop() {
+            Some(Item { what: What::Loop(iterations, body), .. }) if whole => (iterations, body),
             Some(last) => {
                 items.push(last);
                 (Some(1), items)
@@ -131,7 +131,7 @@ impl<'w> Writer<'w> {
             None => (Some(1), items),
         };
         let mut thread = Thread { name: task.name.clone(), head, ..Thread::default() };
-        thread.head.push(("loop".to_owned(), turns_text(turns)));
+        thread.head.push(("loop".to_owned(), iterations_text(iterations)));
         if list.iter().all(|item| matches!(item.what, What::Op(_) | What::Run(_))) {
             thread.events = events(self, &list, index);
             if list.is_empty() {
@@ -141,7 +141,7 @@ impl<'w> Writer<'w> {
                 );
             }
         } else {
-            thread.phases = self.phases(task, index, turns, &list);
+            thread.phases = self.phases(task, index, iterations, &list);
         }
         thread
     }
@@ -198,8 +198,8 @@ impl<'w> Writer<'w> {
                 Op::SetNice(_) | Op::SetSlice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) => {
                     Some(What::Set(op))
                 }
-                Op::Loop(turns, body) if !self.buffer.is_event(op) => {
-                    Some(What::Loop(*turns, self.items(body, path)))
+                Op::Loop(iterations, body) if !self.buffer.is_event(op) => {
+                    Some(What::Loop(*iterations, self.items(body, path)))
                 }
                 op => Some(What::Op(op)),
             };

@@ -102,9 +102,9 @@ fn event(writer: &mut Writer<'_>, item: &Item<'_>, events: &mut Vec<Pair>) {
         Op::Sleep(duration) => ("sleep", time(writer, *duration)),
         Op::TimerWait(timer, period_ns) => ("timer", self::timer(writer, *timer, *period_ns)),
         Op::Touch(bytes) => ("mem", bytes_text(writer, *bytes)),
-        Op::Loop(Some(turns), body) => {
+        Op::Loop(Some(iterations), body) => {
             if let [Op::Touch(bytes)] = body[..] {
-                events.extend(writer.buffer.again(*turns, bytes));
+                events.extend(writer.buffer.again(*iterations, bytes));
             }
             return;
         }

@@ -2,7 +2,7 @@
 
 use super::phases::all_cpus;
 use super::write_events::events;
-use super::write_text::{Pair, number_list, turns_text};
+use super::write_text::{Pair, iterations_text, number_list};
 use super::writer::{Item, What, Writer};
 use crate::model::{CpuList, Op, TaskSpec};
 
@@ -12,10 +12,10 @@ impl<'w> Writer<'w> {
         &mut self,
         task: &'w TaskSpec,
         index: usize,
-        turns: Option<u64>,
+        iterations: Option<u64>,
         list: &[Item<'w>],
     ) -> Vec<Vec<Pair>> {
-        let mut cutter = Cutter::new(task, turns);
+        let mut cutter = Cutter::new(task, iterations);
         let mut at = 0;
         while at < list.len() {
             let sets =
@@ -33,10 +33,10 @@ impl<'w> Writer<'w> {
                     );
                     break;
                 }
-                Some(Item { what: What::Loop(turns, body), .. }) => {
+                Some(Item { what: What::Loop(iterations, body), .. }) => {
                     at += 1;
                     self.innermost(body);
-                    let mut pairs = vec![("loop".to_owned(), turns_text(*turns))];
+                    let mut pairs = vec![("loop".to_owned(), iterations_text(*iterations))];
                     pairs.extend(events(self, body, index));
                     pairs
                 }
@@ -85,10 +85,10 @@ struct Cutter<'w> {
 }
 
 impl<'w> Cutter<'w> {
-    fn new(task: &'w TaskSpec, turns: Option<u64>) -> Self {
+    fn new(task: &'w TaskSpec, iterations: Option<u64>) -> Self {
         Self {
             task,
-            repeats: turns != Some(1),
+            repeats: iterations != Some(1),
             phases: Vec::new(),
             sets: Vec::new(),
             nice: task.nice,

@@ -24,8 +24,8 @@ pub(super) fn number_list(cpus: &CpuList) -> String {
 }
 
 /// A number of iterations as rt-app writes it.
-pub(super) fn turns_text(turns: Option<u64>) -> String {
-    turns.map_or("-1".to_owned(), |turns| turns.min(i32::MAX as u64).to_string())
+pub(super) fn iterations_text(iterations: Option<u64>) -> String {
+    iterations.map_or("-1".to_owned(), |iterations| iterations.min(i32::MAX as u64).to_string())
 }
 
 /// The whole file.

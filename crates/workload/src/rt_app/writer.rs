@@ -44,8 +44,8 @@ impl Buffer {
     }
 
     /// The event that reads this much memory this many times: `mem` where it is the whole.
-    pub(super) fn again(&self, turns: u64, bytes: u64) -> Option<Pair> {
-        let all = bytes.checked_mul(turns).and_then(|all| i32::try_from(all).ok())?;
+    pub(super) fn again(&self, iterations: u64, bytes: u64) -> Option<Pair> {
+        let all = bytes.checked_mul(iterations).and_then(|all| i32::try_from(all).ok())?;
         if self.whole && bytes == self.bytes {
             return Some(("mem".to_owned(), all.to_string()));
         }
@@ -56,8 +56,8 @@ impl Buffer {
     /// Whether an operation is one event: all except loops, and loops that only read memory.
     pub(super) fn is_event(&self, op: &Op) -> bool {
         match op {
-            Op::Loop(Some(turns), body) => {
-                matches!(body[..], [Op::Touch(bytes)] if self.again(*turns, bytes).is_some())
+            Op::Loop(Some(iterations), body) => {
+                matches!(body[..], [Op::Touch(bytes)] if self.again(*iterations, bytes).is_some())
             }
             Op::Loop(None, _) => false,
             _ => true,

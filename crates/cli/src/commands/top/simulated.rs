@@ -24,7 +24,7 @@ pub(super) struct Shown<'a> {
     pub(super) interval_ns: u64,
 }
 
-/// Runs of one workload, of which one is looked at.
+/// Runs of one workload, of which one is shown.
 #[derive(Debug)]
 pub(super) struct Simulated<'a> {
     shown: Shown<'a>,

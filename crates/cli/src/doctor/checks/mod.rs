@@ -1,4 +1,4 @@
-//! What is looked at: one function for each thing. Each uses what the commands themselves use to find it.
+//! The checks: one function each. Each uses what the commands themselves use to find it.
 
 pub(super) mod host;
 pub(super) mod simulator;

@@ -6,13 +6,13 @@ use fairground_workload::from_spec;
 
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const SCHEDULERS: Check = Check { name: "schedulers", look: schedulers };
-pub(in super::super) const RUN: Check = Check { name: "a short simulation", look: run };
+pub(in super::super) const SCHEDULERS: Check = Check { name: "schedulers", test: schedulers };
+pub(in super::super) const RUN: Check = Check { name: "a short simulation", test: run };
 
 /// What to do about a program that does not do what its tests do.
 const DAMAGED: &str =
     "install fairground again: the program is damaged, or this processor is not x86-64";
-/// The run's workload, on this scheduler, for so long.
+/// The run's workload, on this scheduler, for this long.
 const WORKLOAD: &str = "hogs:2";
 const SCHEDULER: &str = "fifo";
 const DURATION_NS: u64 = 100_000_000;

@@ -11,9 +11,9 @@ use fairground_policies::{find_clang_on, find_headers_below};
 use super::super::packages::{Package, install};
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const CLANG: Check = Check { name: "clang", look: clang };
-pub(in super::super) const HEADERS: Check = Check { name: "libbpf's headers", look: headers };
-pub(in super::super) const COMPILE: Check = Check { name: "a scheduler compiled", look: compile };
+pub(in super::super) const CLANG: Check = Check { name: "clang", test: clang };
+pub(in super::super) const HEADERS: Check = Check { name: "libbpf's headers", test: headers };
+pub(in super::super) const COMPILE: Check = Check { name: "a scheduler compiled", test: compile };
 
 /// The scheduler that is compiled.
 const SAMPLE: &str = "fifo";

@@ -6,13 +6,13 @@ use fairground_realkernel::vm::{NoKvm, kvm_opens, kvm_works};
 use super::super::packages::{Package, as_root, install};
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const ARCHIVE: Check = Check { name: "Debian's archive", look: archive };
-pub(in super::super) const QEMU: Check = Check { name: "QEMU", look: qemu };
-pub(in super::super) const KERNELS: Check = Check { name: "kernels", look: kernels };
-pub(in super::super) const BOOT: Check = Check { name: "a kernel booted", look: boot };
+pub(in super::super) const ARCHIVE: Check = Check { name: "Debian's archive", test: archive };
+pub(in super::super) const QEMU: Check = Check { name: "QEMU", test: qemu };
+pub(in super::super) const KERNELS: Check = Check { name: "kernels", test: kernels };
+pub(in super::super) const BOOT: Check = Check { name: "a kernel booted", test: boot };
 pub(in super::super) const SCHED_EXT_KERNEL: Check =
-    Check { name: "a kernel with sched_ext", look: sched_ext_kernel };
-pub(in super::super) const KVM: Check = Check { name: "KVM", look: kvm };
+    Check { name: "a kernel with sched_ext", test: sched_ext_kernel };
+pub(in super::super) const KVM: Check = Check { name: "KVM", test: kvm };
 
 /// Where there is no apt, kernels come from the user.
 const OWN_KERNEL: &str = "give a kernel of your own: --on vm --kernel PATH (a bzImage)";

@@ -13,12 +13,12 @@ use crate::page::{Chart, Drawing};
 
 const STILL: &str = include_str!("../../../assets/still.js");
 
-/// Memory that the scripts may take, bytes: a timeline of 400,000 stretches takes a twentieth.
+/// Memory that the scripts may take, bytes: a timeline of 400,000 slices takes a twentieth.
 const MEMORY_MAX: usize = 2 << 30;
 /// Their stack, bytes: less than a thread of the tests has.
 const STACK_MAX: usize = 1 << 20;
 /// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. A timeline of
-/// 400,000 stretches takes less than a tenth (a test below).
+/// 400,000 slices takes less than a tenth (a test below).
 const ASKED_MAX: u64 = 50_000;
 
 /// An engine with the scripts in it.
@@ -50,7 +50,7 @@ impl Pen {
                 }
                 Ok(())
             };
-            told(&ctx, read())
+            with_exception(&ctx, read())
         })?;
         Ok(Self { context, asked })
     }
@@ -64,7 +64,7 @@ impl Pen {
                 let draw: Function<'_> = ctx.globals().get("drawStill")?;
                 draw.call((shape, &chart.title, &drawing.of, font::FAMILIES))
             };
-            told(&ctx, draw())
+            with_exception(&ctx, draw())
         })
     }
 }
@@ -78,29 +78,29 @@ fn decoded(text: String) -> String {
     STANDARD.decode(text).unwrap_or_default().into_iter().map(char::from).collect()
 }
 
-/// An exception in words.
-fn told<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, String> {
+/// The result, with a script's exception in words.
+fn with_exception<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, String> {
     result.catch(ctx).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{STRETCHES_MAX, Shape, Stretch, Timeline};
+    use crate::page::{SLICES_MAX, Shape, Slice, Timeline};
 
     #[test]
     fn the_largest_timeline_is_far_from_the_limit() {
         const CPUS: u64 = 16;
-        let turn = |i: u64| Stretch {
+        let slice = |i: u64| Slice {
             start_ns: i * 100_000,
             end_ns: (i + 1) * 100_000,
             task: (i % 50) as u32,
         };
-        let turns = STRETCHES_MAX as u64 / CPUS;
-        let lanes = (0..CPUS).map(|_| (0..turns).map(turn).collect()).collect();
+        let slices = SLICES_MAX as u64 / CPUS;
+        let lanes = (0..CPUS).map(|_| (0..slices).map(slice).collect()).collect();
         let tasks = (0..50).map(|i| format!("task/{i}")).collect();
-        let timeline = Timeline::new(0, turns * 100_000, tasks, lanes, STRETCHES_MAX);
-        assert_eq!(timeline.stretches(), STRETCHES_MAX);
+        let timeline = Timeline::new(0, slices * 100_000, tasks, lanes, SLICES_MAX);
+        assert_eq!(timeline.slices(), SLICES_MAX);
         let drawing = Drawing { of: String::new(), shape: Shape::Timeline(timeline) };
         let chart = Chart {
             id: "timeline".to_owned(),
@@ -120,7 +120,7 @@ mod tests {
     fn a_script_without_end_is_ended() {
         let pen = Pen::new().expect("the scripts are read");
         pen.asked.set(ASKED_MAX - 10);
-        let said = pen.context.with(|ctx| told(&ctx, ctx.eval::<(), _>("for (;;) {}")));
+        let said = pen.context.with(|ctx| with_exception(&ctx, ctx.eval::<(), _>("for (;;) {}")));
         assert!(said.is_err_and(|why| why.contains("interrupted")));
     }
 }

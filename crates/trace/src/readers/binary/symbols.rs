@@ -3,7 +3,7 @@
 use super::cursor::Endian;
 use super::formats::Field;
 
-/// Frames of a stack that are looked at; the kernel itself records at most 127.
+/// Frames of a stack that are examined; the kernel itself records at most 127.
 const FRAMES_MAX: usize = 128;
 /// An address beyond the last function by more is in none.
 const FUNCTION_BYTES_MAX: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! Decodes a chunk of records by itself, one thread a decoder: samples into events, and the records that tell names of
-//! tasks and lost events.
+//! Decodes chunks of records independently, one decoder per thread: samples into events, and records with task names
+//! and lost events.
 
 use super::super::batch::{Batch, StatedLoss};
 use super::super::binary::Decoder;

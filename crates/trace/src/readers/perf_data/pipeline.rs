@@ -69,14 +69,14 @@ fn decode<R: Read>(
     let mut memory = Vec::new();
     loop {
         // Locking and sending fail only when another thread has panicked, which ends the reading.
-        let Ok(mut turn) = source.lock() else { return };
-        let (chunks, queue) = &mut *turn;
+        let Ok(mut locked) = source.lock() else { return };
+        let (chunks, queue) = &mut *locked;
         let Some(chunk) = chunks.next(memory) else { return };
         let (to_collector, batch) = sync_channel(1);
         if queue.send(batch).is_err() {
             return;
         }
-        drop(turn);
+        drop(locked);
         let _ = to_collector.send(decoder.decode(&chunk));
         memory = chunk.bytes;
     }

@@ -107,7 +107,7 @@ fn time(sample: usize) -> std::ops::Range<usize> {
 }
 
 /// A sample gets the time of the first one. In a trace it stands where that is; in parts, where events behind it have
-/// been handed over, it stands at the end of those, and counts.
+/// been passed on, it is at the end of those, and counts.
 #[test]
 fn what_is_older_than_its_round_allows() {
     let bytes = recording();

@@ -96,7 +96,7 @@ struct Events<'a> {
 }
 
 impl<'a> Events<'a> {
-    /// Hands out each event; false when the last one is not whole.
+    /// Passes each event to `item`; false if the last one is not whole.
     fn walk(mut self, item: &mut impl FnMut(Item<'a>)) -> bool {
         while self.at < self.data.len() {
             let Some((kind, delta)) = self.word(0).map(|word| self.split(word)) else {

@@ -33,7 +33,7 @@ impl<'a> Row<'a> {
         let path = |cgroup: CgroupId| {
             trace.cgroups().get(cgroup.index()).map_or("", |info| info.path.as_str())
         };
-        // There the idle task stands for an unknown one.
+        // There the idle task represents an unknown task.
         let known = |task: TaskId| Some(task).filter(|task| !task.is_idle());
         let row = |kind| Row { kind, ..Row::default() };
         let of = |kind, task| Row { kind, task: Some(task), ..Row::default() };
