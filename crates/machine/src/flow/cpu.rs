@@ -54,8 +54,7 @@ impl Machine {
     }
 
     /// The next thing on a CPU. False: nothing is due there now; the CPU's own event is armed for when something is.
-    // Within the loop of its caller it would begin with 40 instructions that prepare for its panics.
-    #[inline(never)]
+    #[inline(always)]
     fn does_next(&mut self, cpu: u32) -> Step<bool> {
         self.kernel.this_cpu = cpu;
         if !self.kernel.reenqueues.is_empty() {
@@ -105,7 +104,7 @@ impl Machine {
 
     /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns;
     /// 0: something else comes first.
-    #[inline]
+    #[inline(always)]
     fn begin_run(&mut self, slot: Slot, resched: bool) -> u64 {
         let task = self.kernel.task(slot);
         if resched || task.signalled || self.stepwise {
@@ -136,7 +135,7 @@ impl Machine {
     }
 
     /// Kernel work on a CPU is done and something is due there at once.
-    #[inline]
+    #[inline(always)]
     fn next_stage(&mut self, cpu: u32, slot: Slot, resched: bool) -> Step {
         if resched && !self.kernel.spinners.is_empty() && self.stops_spinning(slot) {
             return Ok(());

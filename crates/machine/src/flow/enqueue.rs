@@ -108,6 +108,7 @@ impl Machine {
     }
 
     /// `ops_dequeue`: takes a task back from the scheduler. Callback: `dequeue`, if the scheduler owned it.
+    #[inline(always)]
     pub(crate) fn ops_dequeue(&mut self, slot: Slot, deq_flags: u64) {
         self.kernel.task_mut(slot).waiting = false;
         if self.kernel.task(slot).ops_state == OpsState::Queued {

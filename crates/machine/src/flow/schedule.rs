@@ -79,6 +79,7 @@ impl Machine {
     }
 
     /// `balance_one` and `pick_task_scx`.
+    #[inline(always)]
     fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
         self.kernel.rq(cpu).in_balance = true;
         let keep = self.balance(cpu, prev);
@@ -202,6 +203,7 @@ impl Machine {
 
     /// `context_switch` to what was chosen by so many instructions, with its event and what it costs. `prev`: what ran
     /// before, and the state in which it leaves.
+    #[inline(always)]
     fn enter_next(
         &mut self,
         cpu: u32,

@@ -10,16 +10,21 @@ use crate::layout::offsets::{self, task as field};
 
 impl Kernel {
     /// `update_curr_scx`: books the time since the last booking to the running task, and takes it off its slice.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let Some(slot) = self.cpus[cpu as usize].curr() else { return Ok(()) };
+        match self.cpus[cpu as usize].curr() {
+            Some(slot) if self.tasks[slot].exec_start_ns != self.clock.now_ns() => {
+                self.book_time(mem, cpu, slot)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn book_time(&mut self, mem: &Memory, cpu: u32, slot: Slot) -> Result<(), Trap> {
         let now = self.clock.now_ns();
         let task = &mut self.tasks[slot];
         debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
         let delta = now.saturating_sub(task.exec_start_ns);
-        if delta == 0 {
-            return Ok(());
-        }
         task.exec_start_ns = now;
         task.sum_exec_ns += delta;
         self.cpus[cpu as usize].time.add_task(delta);
@@ -59,7 +64,7 @@ impl Kernel {
     }
 
     /// Sets the CPU's own event; `u64::MAX`: none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm_cpu(&mut self, cpu: u32, at_ns: u64) {
         if !self.cpus[cpu as usize].note_armed(at_ns) {
             return;
@@ -169,7 +174,8 @@ impl Kernel {
     /// Whether there is a task and some of its slice is left.
     #[inline]
     pub(crate) fn has_slice(&self, mem: &Memory, slot: Option<Slot>) -> Result<bool, Trap> {
-        slot.map_or(Ok(false), |slot| Ok(self.task(slot).slice(mem)? != 0))
+        let Some(slot) = slot else { return Ok(false) };
+        Ok(self.task(slot).slice(mem)? != 0)
     }
 
     /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or, where it `rests`, from

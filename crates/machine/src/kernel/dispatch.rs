@@ -138,7 +138,15 @@ impl Kernel {
     }
 
     /// `process_ddsp_deferred_locals`: direct dispatches to local queues of other CPUs.
+    #[inline(always)]
     pub(crate) fn run_deferred(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
+        match self.cpus[cpu as usize].has_deferred() {
+            true => self.run_all_deferred(mem, cpu),
+            false => Ok(()),
+        }
+    }
+
+    fn run_all_deferred(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
         while let Some(slot) = self.rq(cpu).next_deferred() {
             let Some((dsq_id, flags)) = self.task_mut(slot).ddsp.take() else { continue };
             if let DsqRef::Local(target) = self.dsq_for_dispatch(cpu, dsq_id, slot) {

@@ -41,6 +41,7 @@ impl Late {
     }
 
     /// Takes out the first that is due at a time, or that an event on a CPU about some tasks may not overtake.
+    #[inline(always)]
     fn next_before(&mut self, now_ns: u64, cpu: u32, tasks: [TaskId; 2]) -> Option<LateSwitch> {
         let is_next = |switch: &LateSwitch| {
             let Event { time_ns, cpu: its_cpu, .. } = switch.event;

@@ -60,6 +60,7 @@ impl Kernel {
 
     /// `dispatch_dequeue`: takes a task off its queue, or off the list of those on their way to another CPU's local
     /// queue.
+    #[inline]
     pub(crate) fn dispatch_dequeue(&mut self, slot: Slot) {
         self.touch(slot);
         if self.queues.remove(slot.0).is_none() && self.task(slot).ddsp.is_some() {

@@ -169,6 +169,12 @@ impl Rq {
         self.deferred.retain(|other| *other != slot);
     }
 
+    /// Whether a task was deferred.
+    #[inline]
+    pub(crate) fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
     /// Takes the first task that was deferred.
     #[inline]
     pub(crate) fn next_deferred(&mut self) -> Option<Slot> {
