@@ -358,7 +358,7 @@ impl Task<'_> {
                 for (kept, used) in slot.usage.iter().zip(figures(&usage)) {
                     kept.store(used, SeqCst);
                 }
-                slot.usage_final.store(1, SeqCst);
+                slot.final_usage.store(1, SeqCst);
             }
         }
         pid

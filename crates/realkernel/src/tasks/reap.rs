@@ -98,7 +98,7 @@ impl Executor {
             let own = (owners.get(&tid) == Some(&index)).then(|| self.used.get(&tid)).flatten();
             let kept: [u64; 4] = std::array::from_fn(|n| slot.usage[n].load(Relaxed));
             let [utime_us, stime_us, nvcsw, nivcsw] = match own {
-                _ if slot.usage_final.load(SeqCst) == 1 => kept,
+                _ if slot.final_usage.load(SeqCst) == 1 => kept,
                 Some(used) => std::array::from_fn(|n| used.figures[n].saturating_sub(kept[n])),
                 None => [0; 4],
             };

@@ -145,7 +145,7 @@ pub(super) struct TaskSlot {
     /// The slot of the task that forked it, plus 1; 0: the runner did.
     pub(super) parent: AtomicU32,
     /// 1 if its usage is final: its parent has reaped it.
-    pub(super) usage_final: AtomicU32,
+    pub(super) final_usage: AtomicU32,
     /// Completed operations.
     pub(super) ops: AtomicU64,
     /// Usage before the start, later at the end: user and system time in µs, voluntary and involuntary switches.
