@@ -14,7 +14,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use fairground_workload::{LockKind, Workload};
+use fairground_workload::LockKind;
 use nix::errno::Errno;
 
 use super::futex;
@@ -29,26 +29,6 @@ const TAKEN: u32 = 1;
 const WAITED_FOR: u32 = 2;
 /// The writer bit; without it, the word is the number of readers.
 const WRITER: u32 = 1 << 31;
-
-/// Adds a note for each lock that a real kernel does not provide as the workload describes it.
-pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
-    for lock in &workload.locks {
-        if lock.kind.inherits() && !lock.adaptive {
-            notes.push(format!(
-                "waiters for the lock `{}` spin while its owner runs: a real kernel has no \
-                 rt_mutex without adaptive spinning",
-                lock.name
-            ));
-        }
-        if lock.kind == LockKind::Spin {
-            notes.push(format!(
-                "the spin lock `{}` is implemented in user space: its owner can be preempted, and \
-                 a waiter that spins for long yields its CPU",
-                lock.name
-            ));
-        }
-    }
-}
 
 impl Task<'_> {
     pub(super) fn lock(&self, lock: usize) {

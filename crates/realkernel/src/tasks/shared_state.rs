@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use fairground_workload::prng::{Prng, STREAM_TASKS};
-use fairground_workload::{Carrier, Pipe, Workload};
+use fairground_workload::{Carrier, LockKind, Pipe, Workload};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -14,8 +14,6 @@ use super::cgroups::Cgroups;
 use super::conditions::{BarrierWords, ConditionWords};
 use super::cpu_list::parse_cpu_list;
 use super::error::TaskError;
-use super::fork::anchor;
-use super::locks;
 use super::plan::{CpuSet, GroupPlan, Plan};
 use super::queue::Queue;
 use super::shared::{Group, Head, LockWords, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, TaskSlot};
@@ -87,7 +85,7 @@ impl SharedState {
         for (barrier, spec) in barriers.iter().zip(&workload.barriers) {
             barrier.set_up(spec.count);
         }
-        locks::notes(workload, notes);
+        note_locks(workload, notes);
         let pipes = pipes(workload, notes)?;
         let cgroups = Cgroups::new(workload)?;
         let mut keep: Vec<RawFd> = pipes
@@ -133,6 +131,50 @@ impl SharedState {
         }
         // SAFETY: as above.
         unsafe { libc::close_range(next, libc::c_uint::MAX, 0) };
+    }
+}
+
+/// Adds a note for each lock that a real kernel does not provide as the workload describes it.
+fn note_locks(workload: &Workload, notes: &mut Vec<String>) {
+    for lock in &workload.locks {
+        if lock.kind.inherits() && !lock.adaptive {
+            notes.push(format!(
+                "waiters for the lock `{}` spin while its owner runs: a real kernel has no \
+                 rt_mutex without adaptive spinning",
+                lock.name
+            ));
+        }
+        if lock.kind == LockKind::Spin {
+            notes.push(format!(
+                "the spin lock `{}` is implemented in user space: its owner can be preempted, and \
+                 a waiter that spins for long yields its CPU",
+                lock.name
+            ));
+        }
+    }
+}
+
+/// Forks a process that only sleeps and leads the tasks' process group, so that the group's number stays valid for
+/// the whole run. Returns its process number.
+fn anchor() -> Result<libc::pid_t, TaskError> {
+    // SAFETY: the child only makes calls that are allowed after a fork.
+    unsafe {
+        let runner = libc::getpid();
+        let pid = libc::fork();
+        if pid < 0 {
+            return Err(TaskError::last("start a process", None));
+        }
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            libc::prctl(libc::PR_SET_NAME, c"anchor".as_ptr(), 0, 0, 0);
+            libc::close_range(0, libc::c_uint::MAX, 0);
+            while libc::getppid() == runner {
+                libc::pause();
+            }
+            libc::_exit(0);
+        }
+        libc::setpgid(pid, pid);
+        Ok(pid)
     }
 }
 
