@@ -95,7 +95,7 @@ python-test: build test-programs ## Run the tests of the Python module
 	else echo "no Python packages: the tests of the Python module are skipped"; fi
 
 soak: kernels ## Run every scheduler in a virtual machine under load, 100 reloads and CPU hotplug (one to two hours)
-	$(CARGO) test --locked -p fairground-tests --test all schedulers_on_a_kernel:: -- --ignored --nocapture
+	$(CARGO) test --locked -p fairground-tests --test all accepted_by_a_kernel:: -- --ignored --nocapture
 
 setup: ## Install missing packages; needs root only if one is missing
 	@./setup.sh $(RUST_VERSION) $(APT_PACKAGES)

@@ -1,5 +1,8 @@
 //! Whole-program tests, in one program: the laws of the schedulers, determinism, the rules of ARCHITECTURE.md.
+//!
+//! Tests begin in the order of their names. The longest is in `accepted_by_a_kernel`, so that the others run beside it.
 
+mod accepted_by_a_kernel;
 mod balance_groups;
 mod balance_kinds;
 mod balance_laws;
@@ -38,7 +41,6 @@ mod rfs_laws;
 mod rfs_ms32;
 mod rfs_sums;
 mod rig;
-mod schedulers_on_a_kernel;
 mod sd_laws;
 mod wake_laws;
 mod yield_pair;
