@@ -168,7 +168,8 @@ impl Document {
             tables: self.tables.iter().map(table).collect(),
             notes: &self.notes,
         };
-        let text = serde_json::to_string_pretty(&document).expect("plain data");
+        let text = serde_json::to_string_pretty(&document)
+            .expect("every key is a text, and no value can fail");
         text + "\n"
     }
 }

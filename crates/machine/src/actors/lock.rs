@@ -1,4 +1,4 @@
-//! A lock: who has it, and who may take it.
+//! A lock: its owner, its waiters, and which of them may take it.
 
 use fairground_workload::{LockKind, Workload};
 

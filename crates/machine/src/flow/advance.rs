@@ -42,7 +42,7 @@ impl Machine {
             Need::Exit => Stage::Exit,
         };
         if need == Need::Exit {
-            // `exit_signals`: from here on the task is exiting; then it tells its parent.
+            // `exit_signals`: from here on the task is exiting; then it notifies its parent.
             self.kernel.task_mut(slot).exiting = true;
             self.kernel.task(slot).publish_exiting(self.program.memory())?;
         }

@@ -159,7 +159,8 @@ impl Shape {
 }
 
 fn to_json(drawn: &impl Serialize) -> Value {
-    let mut value = serde_json::to_value(drawn).expect("plain data");
+    let mut value =
+        serde_json::to_value(drawn).expect("every key is a text, and no value can fail");
     make_printable(&mut value);
     value
 }
