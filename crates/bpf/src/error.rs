@@ -106,7 +106,7 @@ impl LoadCause {
                     .into()
             }
             Self::BadMap(_) => {
-                "declare the map as libbpf wants it: `struct { __uint(type, …); __type(key, …); … } \
+                "declare the map as libbpf requires: `struct { __uint(type, …); __type(key, …); … } \
                  name SEC(\".maps\");`"
                     .into()
             }

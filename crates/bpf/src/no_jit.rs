@@ -1,4 +1,4 @@
-//! The place of the JIT on processors and systems without one.
+//! The substitute for the JIT where there is none.
 
 use crate::env::Host;
 use crate::host_calls::HostCalls;

@@ -18,7 +18,7 @@ pub(crate) const PAGE: u64 = 4096;
 pub(crate) const GUEST_SIZE: u64 = 1 << 32;
 /// Bytes of guard before and after the guest part: more than a signed 16-bit offset plus an access of 8 bytes.
 const GUARD: u64 = 64 << 10;
-/// One permission byte per guest page, and one page so that looking at the page after the last is harmless.
+/// One permission byte per guest page, and one page so that reading the entry after the last is valid.
 const PERMS_SIZE: u64 = GUEST_SIZE / PAGE + PAGE;
 /// Bytes of the control block.
 const VM_SIZE: u64 = PAGE;

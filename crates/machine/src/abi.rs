@@ -5,13 +5,13 @@
 pub const SLICE_DFL_NS: u64 = 20_000_000;
 /// `SCX_SLICE_INF`: a slice that never ends.
 pub const SLICE_INF: u64 = u64::MAX;
-/// `SCX_DSP_DFL_MAX_BATCH`: slots of the dispatch buffer when the scheduler names no number.
+/// `SCX_DSP_DFL_MAX_BATCH`: slots of the dispatch buffer if the scheduler sets none.
 pub const DISPATCH_BATCH_DFL: u32 = 32;
-/// The largest `dispatch_max_batch` that is taken: the kernel's limit is what its per-CPU allocator gives.
+/// The largest accepted `dispatch_max_batch`. The kernel's limit is that of its per-CPU allocator.
 pub const DISPATCH_BATCH_MAX: u32 = 4096;
 /// `SCX_DSP_MAX_LOOPS`: rounds of `ops.dispatch()` within one scheduling pass.
 pub const DISPATCH_MAX_LOOPS: u32 = 32;
-/// What a program is given as the address of the per-CPU variable `__preempt_count`: above all guest memory.
+/// The address that programs get for the per-CPU variable `__preempt_count`: above all guest memory.
 pub const PREEMPT_COUNT_SYMBOL: u64 = 0xffff_ffff_8200_0000;
 /// `HARDIRQ_OFFSET` (`include/linux/preempt.h`): what one hardware interrupt adds to `preempt_count`.
 pub const HARDIRQ_OFFSET: u32 = 0x1_0000;
@@ -27,7 +27,7 @@ pub const CPUPERF_ONE: u32 = 1024;
 pub const CGROUP_PERIOD_US: u64 = 100_000;
 /// `SCX_OPS_NAME_LEN`.
 pub const OPS_NAME_LEN: u32 = 128;
-/// CPUs that the layout of a `struct cpumask` has room for.
+/// Capacity of a `struct cpumask`, CPUs.
 pub const MAX_CPUS: u32 = 1024;
 
 /// Identifiers of dispatch queues (`enum scx_dsq_id_flags`).
@@ -44,7 +44,7 @@ pub mod dsq {
     pub const LOCAL: u64 = FLAG_BUILTIN | 2;
     /// The local queue of a named CPU.
     pub const LOCAL_ON: u64 = FLAG_BUILTIN | FLAG_LOCAL_ON;
-    /// Where the CPU's number stands.
+    /// The bits of the CPU's number.
     pub const LOCAL_CPU_MASK: u64 = 0xffff_ffff;
 }
 
@@ -64,9 +64,9 @@ pub mod enq {
     pub const MIGRATED: u64 = 0x40;
     /// A new task (`ENQUEUE_INITIAL`).
     pub const INITIAL: u64 = 0x80;
-    /// `SCX_ENQ_CPU_SELECTED`: `ops.select_cpu()` was asked.
+    /// `SCX_ENQ_CPU_SELECTED`: `ops.select_cpu()` was called.
     pub const CPU_SELECTED: u64 = 0x400;
-    /// Preempt what runs on the target CPU.
+    /// Preempt the current task of the target CPU.
     pub const PREEMPT: u64 = 1 << 32;
     /// The task was taken off a local queue again.
     pub const REENQ: u64 = 1 << 40;
@@ -106,7 +106,7 @@ pub mod wake {
 pub mod kick {
     /// Only if idle.
     pub const IDLE: u64 = 1;
-    /// End the slice of what runs there.
+    /// End the slice of the current task there.
     pub const PREEMPT: u64 = 2;
     /// Wait until the CPU has rescheduled.
     pub const WAIT: u64 = 4;
@@ -137,7 +137,7 @@ pub mod ent {
     pub const RESET_RUNNABLE_AT: u32 = 1 << 2;
     /// The last dequeue was for sleep.
     pub const DEQD_FOR_SLEEP: u32 = 1 << 3;
-    /// Where `enum scx_task_state` stands.
+    /// The position of `enum scx_task_state`.
     pub const STATE_SHIFT: u32 = 8;
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Change {
     pub(crate) text: String,
 }
 
-/// What settings may name.
+/// The names that settings may use.
 pub(crate) struct Changes<'a> {
     pub(crate) policy: &'a Policy,
     /// Names of the workload's groups of tasks.
@@ -91,7 +91,7 @@ impl Changes<'_> {
     }
 }
 
-/// What stands between a beginning and an end; not nothing.
+/// The non-empty text between a prefix and a suffix.
 fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
     text.strip_prefix(start)?.strip_suffix(end).filter(|middle| !middle.is_empty())
 }

@@ -17,7 +17,7 @@ pub struct TraceOptions {
 /// The longest lead-in of a workload, ns.
 const LEAD_IN_NS_MAX: u64 = 10_000_000_000;
 
-/// Events of a trace unless more are asked for: 3.2 GB.
+/// Default limit of the events of a trace: 3.2 GB.
 pub const MAX_EVENTS_DEFAULT: usize = 100_000_000;
 
 /// What ends a task's sleep.
@@ -48,16 +48,16 @@ pub struct MachineConfig {
     pub seed: u64,
     /// What each step of the kernel costs.
     pub cost: CostModel,
-    /// Upper bound of the watchdog's timeout, ns. The scheduler's own `timeout_ms` counts when it is shorter.
+    /// Upper bound of the watchdog's timeout, ns. The scheduler's own `timeout_ms` applies if it is shorter.
     pub watchdog_ns: u64,
     /// What the trace keeps.
     pub trace: TraceOptions,
-    /// Check the invariants ([`crate::Invariant`]) after every step: of the tasks and CPUs that it touched, and in turn
-    /// of all. The first one that does not hold ends the run with [`MachineError::Invariant`]. The run itself is the
+    /// Check the invariants ([`crate::Invariant`]) after every step: of the tasks and CPUs that it touched, and
+    /// periodically of all. The first violation ends the run with [`MachineError::Invariant`]. Otherwise the run is the
     /// same.
     pub check: bool,
-    /// With [`MachineConfig::check`]: the longest time, ns, that a CPU may rest while a task that may run there waits,
-    /// when the scheduler promises one. `None`: no promise.
+    /// With [`MachineConfig::check`]: the longest time, ns, that a CPU may be idle while a task that may run there
+    /// waits, if the scheduler promises one. `None`: no promise.
     pub idle_bound_ns: Option<u64>,
     /// With [`MachineConfig::check`]: the scheduler promises that a task which it takes out of a queue ordered by
     /// vtime, to run it, is the first one there that may run on that CPU.
@@ -66,8 +66,8 @@ pub struct MachineConfig {
     pub max_tasks: u32,
     /// Instructions that one callback may execute; one more ejects the scheduler.
     pub fuel_per_call: u64,
-    /// What a load through a NULL pointer does in the scheduler's program. The kernel's JIT lets such a load of a
-    /// kernel object read 0; here it is an error unless that is asked for.
+    /// The effect of a load through a NULL pointer in the scheduler's program. With the kernel's JIT such a load of a
+    /// kernel object reads 0; here it is an error by default.
     pub null_loads: NullLoads,
     /// Events that the trace may hold, of [`Trace::BYTES_PER_EVENT`] bytes each; one more ends the run with
     /// [`MachineError::TraceFull`], before the memory of this machine does.
@@ -109,7 +109,7 @@ impl MachineConfig {
         1_000_000_000 / u64::from(self.hz.max(1))
     }
 
-    /// Refuses what cannot be simulated, with the reason.
+    /// Rejects a configuration that cannot be simulated.
     pub(crate) fn validate(&self) -> Result<(), MachineError> {
         let refuse = |problem: String| Err(MachineError::Config(problem));
         let (cpus, max_cpus) = (self.cpus(), abi::MAX_CPUS);

@@ -1,7 +1,7 @@
-//! What an observer may do while a machine stands still: see when it goes on, change a setting, forget what happened.
+//! Operations on a machine between two steps: get the time of the next event, change a setting, discard past events.
 //!
-//! None of it disturbs the run: a machine that was advanced in a thousand pieces, and one whose tunable was changed on
-//! the way, give the bytes that one call of [`Machine::run_until`] and a [`Setting`] with that time give.
+//! None of them affects the result: many short advances, with a tunable changed between them, give the same bytes as
+//! one call of [`Machine::run_until`] and a [`Setting`] with that time.
 
 use crate::changes::Changes;
 use crate::events::EventHandle;
@@ -15,8 +15,8 @@ impl Machine {
     }
 
     /// Changes a tunable, the weight of a cgroup or the cgroup of a group of tasks, as a [`Setting`] does that takes
-    /// effect 1 ns from now: behind everything that happens now, before everything else. Returns that instant,
-    /// simulated ns; the machine stands there afterwards.
+    /// effect 1 ns from now: after all events of this instant, before all others. Advances the machine to that instant
+    /// and returns it, simulated ns.
     ///
     /// # Errors
     /// If there is no such tunable, it cannot take that value or is a constant of the loaded program, or the scheduler
@@ -49,8 +49,8 @@ impl Machine {
         Ok(at_ns)
     }
 
-    /// Forgets the events so far, which the caller keeps: so a run of any length needs no more memory than its tasks
-    /// do. What [`Machine::finish`] leaves then begins here.
+    /// Discards the events so far, so that memory does not grow with the length of the run. The trace of
+    /// [`Machine::finish`] then begins here.
     pub fn forget_events(&mut self) {
         if self.kernel.check {
             self.kernel.audit_trace();

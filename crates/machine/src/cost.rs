@@ -1,8 +1,8 @@
-//! What the simulated kernel's own work costs: parameters of the machine, never of a scheduler.
+//! The costs of the simulated kernel's own work: parameters of the machine, never of a scheduler.
 //!
 //! A scheduler pays for the instructions that it executed ([`CostModel::policy_insn_ps`]) and for its calls into the
-//! kernel ([`CostModel::call_ns`]); everything around it costs what the [table] says, whichever scheduler runs. Each
-//! value has a source: measured, derived or assumed. None was chosen to meet a published result.
+//! kernel ([`CostModel::call_ns`]); all other work has the costs of the [table], under any scheduler. Each value has a
+//! source: measured, derived or assumed. None was chosen to meet a published result.
 
 pub(crate) mod calls;
 mod presets;
@@ -30,7 +30,7 @@ pub struct CostParameter {
 pub struct CostDescription {
     /// The name, as [`CostModel::set`] takes it.
     pub name: &'static str,
-    /// What it stands for, as sentences.
+    /// Its meaning, as sentences.
     pub about: &'static str,
     /// The unit of its values.
     pub unit: &'static str,
@@ -49,7 +49,7 @@ pub enum CostError {
         all_names()
     )]
     UnknownParameter {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The most similar one.
         nearest: &'static str,
@@ -60,7 +60,7 @@ pub enum CostError {
         all_presets()
     )]
     UnknownPreset {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The most similar one.
         nearest: &'static str,
@@ -107,7 +107,7 @@ impl CostModel {
         }
     }
 
-    /// The names of the presets, each with what it stands for; the default first.
+    /// The names of the presets, each with its meaning; the default first.
     pub fn presets() -> impl Iterator<Item = (&'static str, &'static str)> {
         PRESETS.iter().map(|preset| (preset.name, preset.about))
     }
@@ -167,8 +167,8 @@ impl CostModel {
         .collect()
     }
 
-    /// The time of `insns` instructions of the scheduler's program, ns, together with `carry_ps`, the part of a
-    /// nanosecond that earlier ones left over and that is updated.
+    /// The time of `insns` instructions of the scheduler's program, ns. `carry_ps` holds the fraction of a nanosecond
+    /// that is carried over, and is updated.
     #[inline]
     pub(crate) fn policy_ns(&self, insns: u64, carry_ps: &mut u64) -> u64 {
         let total_ps = u128::from(insns) * u128::from(self.policy_insn_ps) + u128::from(*carry_ps);

@@ -2,7 +2,7 @@
 
 use fairground_trace::CallbackKind;
 
-/// A path through the kernel on which a scheduler's program is asked.
+/// A path through the kernel on which a scheduler's program is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// A switch between different tasks, the idle task included: from leaving the one to choosing the other.
@@ -27,13 +27,13 @@ impl Path {
 pub struct PathCost {
     /// How often the path was taken.
     pub times: u64,
-    /// Instructions, all times together.
+    /// Instructions, in total.
     pub insns: u64,
-    /// The most instructions of one time.
+    /// The most instructions at one time.
     pub insns_max: u64,
-    /// Divisions and remainders among them, all times together.
+    /// Divisions and remainders among them, in total.
     pub divisions: u64,
-    /// The most of one time.
+    /// The most at one time.
     pub divisions_max: u64,
 }
 
@@ -54,13 +54,13 @@ pub struct Counters {
     pub affinity_moves: u64,
     /// Moves to another cgroup that the scheduler refused (`ops.cgroup_prep_move()`), whole groups counted once.
     pub cgroup_moves_refused: u64,
-    /// Slices that the core filled up because no other task wanted the CPU.
+    /// Slices that the core refilled because no other task waited for the CPU.
     pub slice_refills: u64,
-    /// Dispatches that the core ignored because the task was no longer the scheduler's to dispatch.
+    /// Dispatches that the core ignored because the scheduler no longer owned the task.
     pub stale_dispatches: u64,
     /// Instructions of the scheduler's program.
     pub insns: u64,
-    /// Lines that the scheduler printed beyond those that the log keeps.
+    /// Lines that the scheduler printed beyond the log's limit.
     pub log_lines_dropped: u64,
     /// Steps of the simulation (queue entries handled).
     pub steps: u64,

@@ -68,7 +68,7 @@ impl CpuMask {
         }
     }
 
-    /// Takes a CPU out.
+    /// Removes a CPU.
     #[inline]
     pub(crate) fn clear(&mut self, cpu: u32) {
         if cpu < MAX_CPUS {

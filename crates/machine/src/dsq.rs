@@ -1,10 +1,10 @@
 //! Dispatch queues.
 //!
 //! All queues of a machine share one arena with one node per task, for a task is on one queue at most. Each queue is a
-//! doubly linked list in dispatch order; tasks that are ordered by vtime also hang in a tree whose in-order walk is
-//! that list (`dispatch_enqueue` in `kernel/sched/ext.c` of Linux 6.12 links both, too). The tree is a treap: its shape
+//! doubly linked list in dispatch order; tasks that are ordered by vtime are also in a tree whose in-order walk is that
+//! list (`dispatch_enqueue` in `kernel/sched/ext.c` of Linux 6.12 links both, too). The tree is a treap: its shape
 //! follows from a fixed hash of the task's number, so that insertion and removal cost O(log n) on average whatever the
-//! vtimes are, and equal histories give equal trees. The head is the list's: O(1).
+//! vtimes are, and equal histories give equal trees. The first task is the list's head: O(1).
 
 mod cursor;
 
@@ -22,7 +22,7 @@ const DIRECT_IDS: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Dsq(pub(crate) u32);
 
-/// What an insertion broke. The task is on the queue all the same, as in the kernel, which then ejects the scheduler.
+/// The rule that an insertion broke. The task is queued anyway, as in the kernel, which then ejects the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MixedOrder {
     /// A FIFO insertion found tasks that are ordered by vtime.
@@ -33,7 +33,7 @@ pub(crate) enum MixedOrder {
     PriqOnFifo,
 }
 
-/// Why a user queue cannot be made or unmade.
+/// Why a user queue cannot be created or destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DsqError {
     /// There is a queue of that number.
@@ -122,12 +122,12 @@ fn rank(task: u32) -> u32 {
 }
 
 impl DispatchQueues {
-    /// No queue, room for `tasks` tasks to begin with.
+    /// Without queues; initial capacity for `tasks` tasks.
     pub(crate) fn new(tasks: usize) -> DispatchQueues {
         DispatchQueues { nodes: Vec::with_capacity(tasks), ..DispatchQueues::default() }
     }
 
-    /// Makes a queue that has no user number.
+    /// Creates a queue without a user number.
     pub(crate) fn create(&mut self) -> Dsq {
         if let Some(free) = self.free.pop() {
             self.queues[free as usize] = EMPTY;
@@ -137,7 +137,7 @@ impl DispatchQueues {
         Dsq(self.queues.len() as u32 - 1)
     }
 
-    /// Makes the global queue of the next node (`global_dsqs`).
+    /// Creates the global queue of the next node (`global_dsqs`).
     pub(crate) fn create_global(&mut self) {
         let dsq = self.create();
         self.globals.push(dsq);
@@ -149,7 +149,7 @@ impl DispatchQueues {
         self.globals[node as usize]
     }
 
-    /// Makes the user queue of a number (`scx_bpf_create_dsq`).
+    /// Creates the user queue of a number (`scx_bpf_create_dsq`).
     pub(crate) fn create_user(&mut self, id: u64) -> Result<Dsq, DsqError> {
         if self.user(id).is_some() {
             return Err(DsqError::Exists);
@@ -177,7 +177,7 @@ impl DispatchQueues {
         found.map(Dsq)
     }
 
-    /// Unmakes the user queue of a number (`scx_bpf_destroy_dsq`); iterations over it find nothing more.
+    /// Destroys the user queue of a number (`scx_bpf_destroy_dsq`); iterations over it end.
     pub(crate) fn destroy_user(&mut self, id: u64) -> Result<(), DsqError> {
         let dsq = self.user(id).ok_or(DsqError::Missing)?;
         if self.queues[dsq.0 as usize].len > 0 {
@@ -194,7 +194,7 @@ impl DispatchQueues {
         Ok(())
     }
 
-    /// Asks for the cache lines of a task's place in a queue.
+    /// Prefetches a task's place in a queue.
     #[inline]
     pub(crate) fn prefetch(&self, task: u32) {
         if let Some(node) = self.nodes.get(task as usize) {
@@ -232,19 +232,19 @@ impl DispatchQueues {
         some(self.nodes.get(task as usize)?.dsq).map(Dsq)
     }
 
-    /// Whether a task stands on its queue in order of vtime.
+    /// Whether a task is ordered by vtime in its queue.
     pub(crate) fn is_by_vtime(&self, task: u32) -> bool {
         self.nodes.get(task as usize).is_some_and(|node| node.on_tree)
     }
 
-    /// Puts a task behind all others. The task must be on no queue.
+    /// Appends a task. The task must be on no queue.
     #[inline]
     pub(crate) fn push_back(&mut self, dsq: Dsq, task: u32) -> Result<(), MixedOrder> {
         let tail = self.queues[dsq.0 as usize].tail;
         self.link_fifo(dsq, task, tail)
     }
 
-    /// Puts a task before all others. The task must be on no queue.
+    /// Prepends a task. The task must be on no queue.
     #[inline]
     pub(crate) fn push_front(&mut self, dsq: Dsq, task: u32) -> Result<(), MixedOrder> {
         self.link_fifo(dsq, task, NONE)
@@ -257,7 +257,7 @@ impl DispatchQueues {
         if mixed { Err(MixedOrder::FifoOnPriq) } else { Ok(()) }
     }
 
-    /// Puts a task behind all whose vtime is not after its own. The task must be on no queue.
+    /// Inserts a task after all whose vtime is not after its own. The task must be on no queue.
     pub(crate) fn insert_vtime(
         &mut self,
         dsq: Dsq,
@@ -395,7 +395,7 @@ impl DispatchQueues {
         }
     }
 
-    /// Takes a task out of the tree: rotates it down below both children, then cuts it off.
+    /// Removes a task from the tree: rotates it below both children, then unlinks it.
     fn unhang(&mut self, dsq: Dsq, task: u32) {
         loop {
             let Node { left, right, parent, .. } = self.nodes[task as usize];

@@ -5,14 +5,14 @@ use fairground_trace::Trace;
 
 use crate::{Invariant, SettingError, Violation};
 
-/// Why a machine cannot be built, or why a run ended before its time. A scheduler that misbehaves is no error of this
-/// kind: it is ejected, and the run's [`crate::Exit`] says why.
+/// Why a machine cannot be built, or why a run ended early. A misbehaving scheduler is not such an error: it is
+/// ejected, and the run's [`crate::Exit`] has the cause.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The configuration asks for something that cannot be simulated.
+    /// The configuration cannot be simulated.
     #[error("machine: {0}")]
     Config(String),
-    /// The workload asks for something that this machine does not have.
+    /// The workload requires something that this machine does not have.
     #[error("workload: {0}")]
     Workload(String),
     /// A setting names no tunable, or has a value that it cannot take.
@@ -24,7 +24,7 @@ pub enum MachineError {
     /// The memory of the program could not be read or written where the machine keeps its own data.
     #[error("the simulated kernel's own data: {0}")]
     Memory(Trap),
-    /// The trace holds as many events as it may ([`crate::MachineConfig::max_events`]), or those of the last step more.
+    /// The trace has reached its limit ([`crate::MachineConfig::max_events`]) or exceeds it by the last step's events.
     #[error(
         "the trace is full: {events} events ({megabytes} MB) after {time_ms} ms of simulated time",
         megabytes = events * Trace::BYTES_PER_EVENT / 1_000_000,
@@ -36,9 +36,8 @@ pub enum MachineError {
         /// The simulated time at which it had to go on, ns.
         time_ns: u64,
     },
-    /// An invariant did not hold, seen because [`crate::MachineConfig::check`] was set. But for
-    /// [`crate::Invariant::WorkConservation`] and [`crate::Invariant::PickOrder`], which are the scheduler's to keep,
-    /// it is a fault of the simulator.
+    /// An invariant did not hold; only with [`crate::MachineConfig::check`]. It is a fault of the simulator, except for
+    /// [`crate::Invariant::WorkConservation`] and [`crate::Invariant::PickOrder`], which the scheduler promises.
     #[error("{problem}{0}", problem = breach(.0))]
     Invariant(Box<Violation>),
 }

@@ -1,10 +1,10 @@
-//! The clock's agenda: which simulated event comes next.
+//! The event queue: which simulated event comes next.
 //!
-//! Determinism rests on a total order: events are taken by time, and at equal times in the order in which they were
+//! Determinism requires a total order: events are taken by time, and at equal times in the order in which they were
 //! armed. The structure is a [heap](crate::heap) of 16-byte entries with an index from slot to position, so that
 //! re-arming or cancelling a slot costs O(log n) without a search. A slot is the place of one possible event: a CPU's
-//! tick, the end of a task's sleep. A slot that is not armed takes no part: idle CPUs and blocked tasks cost nothing.
-//! Once grown, the queue does not allocate.
+//! tick, the end of a task's sleep. A slot that is not armed is not in the heap: idle CPUs and blocked tasks cost
+//! nothing. Once grown, the queue does not allocate.
 
 use crate::heap::{Heap, Keyed, ROOT};
 
@@ -12,7 +12,7 @@ use crate::heap::{Heap, Keyed, ROOT};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum CpuEvent {
-    /// What the CPU does at the moment is done: a burst, or a stretch of kernel time.
+    /// The CPU's current activity ends: a burst, or kernel work.
     Burst = 0,
     /// Another CPU's reschedule interrupt arrives.
     Resched = 1,
@@ -48,7 +48,7 @@ pub(crate) const MACHINE_SLOTS: u32 = 16;
 pub(crate) const TIMER_SLOTS: u32 = 4096;
 
 const UNARMED: u32 = u32::MAX;
-/// Armed events from which on it is worth while to prepare for the next one.
+/// Armed events from which on prefetching the next one is worthwhile.
 const PREPARED_EVENTS_MIN: usize = 8;
 /// Low bits of an entry's key that name its slot; the bits above count armings.
 pub(crate) const SLOT_BITS: u32 = 24;
@@ -84,9 +84,9 @@ pub(crate) struct EventQueue {
     places: Vec<u32>,
     cpus: u32,
     armings: u64,
-    /// The event at the top of the heap has been taken out, and nothing has taken its place yet. Its entry still stands
-    /// there: it comes before every other one, so that no other moves above it. Most often the next step is to arm an
-    /// event, which then takes the top and moves down: one move through the heap instead of two.
+    /// The event at the top of the heap has been taken out, but its entry is still there: it sorts before every other
+    /// one, so none moves above it. Usually the next step arms an event, which replaces the top and moves down: one
+    /// move through the heap instead of two.
     hole: bool,
 }
 
@@ -129,8 +129,7 @@ impl EventQueue {
         }
     }
 
-    /// Lets the slot's event happen at `time_ns`, behind all events that are armed for that time; an earlier arming of
-    /// the slot is forgotten.
+    /// Arms the slot's event for `time_ns`, after all events that are armed for that time; replaces an earlier arming.
     #[inline(always)]
     pub(crate) fn arm(&mut self, slot: EventHandle, time_ns: u64) {
         self.arm_index(self.index(slot), time_ns);
@@ -144,7 +143,7 @@ impl EventQueue {
             );
             self.places.resize((index + 1).next_power_of_two(), UNARMED);
         }
-        // 2^40 armings: three days at five million a second, and the check below says so instead of wrapping.
+        // 2^40 armings: three days at five million a second, and the check below panics instead of wrapping.
         self.armings += 1;
         assert!(
             self.armings < 1 << (64 - SLOT_BITS),
@@ -215,8 +214,8 @@ impl EventQueue {
         Some((first.time_ns, self.named(first.slot())))
     }
 
-    /// What comes after the event that was taken out last, unless something else is armed before it; `None` also when
-    /// so few are armed that preparing for it is not worth while.
+    /// What comes after the event that was taken out last, unless something else is armed before it; `None` also if too
+    /// few are armed for prefetching to be worthwhile.
     #[inline]
     pub(crate) fn expected(&self) -> Option<EventHandle> {
         let many = self.hole && self.heap.len() >= PREPARED_EVENTS_MIN;

@@ -69,15 +69,15 @@ pub struct Exit {
     pub code: i64,
     /// The kernel's words for the kind.
     pub reason: String,
-    /// What happened in particular; may be empty.
+    /// Details; may be empty.
     pub message: String,
     /// When, ns of simulated time.
     pub time_ns: u64,
-    /// Which callback led there; `None` where none did.
+    /// The callback that led to it, if any.
     pub origin: Option<Box<Origin>>,
 }
 
-/// The callback that ended the scheduler's time in charge, or, of a stall, the last one about the task that waits.
+/// The callback that ended the scheduler's time in charge, or, for a stall, the last one about the waiting task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The callback: `ops.enqueue()`.
@@ -86,7 +86,7 @@ pub struct Origin {
     pub task: Option<String>,
     /// The CPU on which it ran.
     pub cpu: u32,
-    /// Where in the program: the instruction that trapped, or the call that was refused. Several: one of these calls.
+    /// The place in the program: the trapped instruction, or the call that was refused. Several: one of these calls.
     pub places: Vec<TrapPlace>,
     /// The last callbacks on that CPU and about that task, the oldest first.
     pub calls: Vec<PastCall>,
@@ -119,11 +119,11 @@ pub struct Waiting {
 /// Where a runnable task waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitingPlace {
-    /// With the scheduler: `ops.enqueue()` took it and put it into no dispatch queue.
+    /// Owned by the scheduler: `ops.enqueue()` put it into no dispatch queue.
     Scheduler,
     /// In the local queue of a CPU.
     Local(u32),
-    /// In a global queue, or in one that the scheduler made.
+    /// In a global queue, or in one that the scheduler created.
     Queue,
 }
 

@@ -1,9 +1,9 @@
 //! Min-heaps of two-word entries with four children a place, which lie in one cache line: a level costs one access to
 //! memory, and the least of the four is found without a branch that could be predicted wrongly.
 //!
-//! The root has place 3 and the children of place `n` have the four places from `4 · (n − 2)` on, so that a line
-//! holds exactly the children of one place. Places that nothing stands in hold an entry behind every other, and need
-//! no case of their own.
+//! The root has place 3 and the children of place `n` have the four places from `4 · (n − 2)` on, so that a line holds
+//! exactly the children of one place. Unused places hold an entry that sorts after every other, and need no special
+//! case.
 
 /// An entry of a heap.
 pub(crate) trait Keyed: Copy {
@@ -23,7 +23,7 @@ pub(crate) const ROOT: usize = ARITY - 1;
 #[repr(align(64))]
 struct Line<E>([E; ARITY]);
 
-/// A heap. To find an entry again, pass a `put`, which is told of every place that an entry gets.
+/// A heap. To find an entry again, pass a `put`, which is called for every place that an entry gets.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap<E> {
     lines: Vec<Line<E>>,
@@ -59,7 +59,7 @@ impl<E: Keyed> Heap<E> {
         self.lines[place / ARITY].0[place % ARITY]
     }
 
-    /// The entry that will be the least one without the first.
+    /// The second least entry.
     #[inline]
     pub(crate) fn second(&self) -> Option<E> {
         (self.len > 1).then(|| self.at(self.least_below(ROOT).unwrap_or(ROOT)))
@@ -75,7 +75,7 @@ impl<E: Keyed> Heap<E> {
         self.sift_up(place, entry, put);
     }
 
-    /// Puts another entry at a place in the stead of the one that stands there.
+    /// Replaces the entry at a place.
     #[inline]
     pub(crate) fn replace(&mut self, place: usize, entry: E, put: impl FnMut(E, usize)) {
         if entry.key() < self.at(place).key() {
@@ -105,7 +105,7 @@ impl<E: Keyed> Heap<E> {
         Some(first)
     }
 
-    /// Keeps what is wanted.
+    /// Keeps the entries that are wanted.
     pub(crate) fn retain(&mut self, mut wanted: impl FnMut(E) -> bool) {
         let all: Vec<E> = self.entries().filter(|entry| wanted(*entry)).collect();
         *self = Heap::default();
@@ -119,7 +119,7 @@ impl<E: Keyed> Heap<E> {
         (ROOT..self.len + ROOT).map(|place| self.at(place))
     }
 
-    /// Asks for the cache lines that taking the least entry out begins with.
+    /// Prefetches the cache lines that taking the least entry out reads first.
     #[inline]
     pub(crate) fn prefetch(&self) {
         for line in self.lines.iter().take(2) {
@@ -168,7 +168,7 @@ impl<E: Keyed> Heap<E> {
     fn least_below(&self, place: usize) -> Option<usize> {
         let line = place - 2;
         let [a, b, c, d] = self.lines.get(line)?.0.map(Keyed::key);
-        // Two semi-finals and a final.
+        // The lesser of each pair, then of both.
         let (left, least_left) = if b < a { (1, b) } else { (0, a) };
         let (right, least_right) = if d < c { (3, d) } else { (2, c) };
         Some(line * ARITY + if least_right < least_left { right } else { left })

@@ -1,4 +1,4 @@
-//! Looking into a machine between two steps: for tests, and for tools that draw a scheduler's own state.
+//! Access to a machine's state between two steps: for tests, and for tools that draw a scheduler's own state.
 
 use fairground_bpf::{Global, Memory};
 use fairground_trace::TaskId;
@@ -7,7 +7,7 @@ use crate::Machine;
 use crate::kernel::{ScxState, Task};
 use crate::layout::offsets::task as field;
 
-/// What `task_struct` says of a task.
+/// The `task_struct` fields of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskView {
     /// The CPU of its run queue (`task_cpu`).

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The machine is deterministic: it has no thread, no global state, reads no clock and no file. Time is simulated, in
-//! nanoseconds. Which step of which kernel function each part follows, and what is not modelled, stands in
+//! nanoseconds. Which step of which kernel function each part follows, and what is not modelled, is in
 //! `docs/reference/simulator.md`.
 
 pub mod abi;

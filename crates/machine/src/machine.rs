@@ -17,15 +17,15 @@ use crate::{Counters, Exit, ExitKind, MachineConfig, MachineError, Policy, Setti
 /// pass.
 const STEPS_AT_ONCE_MAX: u32 = 1 << 24;
 
-/// So few tasks stay in the caches of the machine that simulates, whatever is asked for.
+/// Below this number of tasks the host's caches hold everything.
 const PREPARED_TASKS_MIN: usize = 1024;
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct RunResult {
-    /// Everything that happened.
+    /// The events.
     pub trace: Trace,
-    /// How the scheduler's time in charge ended: [`crate::ExitKind::Unregistered`] when all went well.
+    /// How the scheduler's time in charge ended: [`crate::ExitKind::Unregistered`] without a failure.
     pub exit: Exit,
     /// What the scheduler printed, line by line.
     pub log: Vec<String>,
@@ -76,8 +76,8 @@ impl Machine {
     /// start.
     ///
     /// # Errors
-    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error
-    /// here: the run then ends at time 0, and its [`Exit`] says why.
+    /// An invalid configuration, setting or workload. A scheduler that fails in its `init()` is not an error here: the
+    /// run then ends at time 0, and its [`Exit`] has the cause.
     pub fn new(
         config: &MachineConfig,
         policy: &Policy,
@@ -90,9 +90,9 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower,
-    /// and the same but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both
-    /// ways against each other.
+    /// Makes every end of kernel work an event of its own, also where a task only continues its computation: slower,
+    /// and the same except for the order of two CPUs that act at the same nanosecond. For tests, which compare both
+    /// ways.
     pub fn set_stepwise(&mut self) {
         self.stepwise = true;
     }
@@ -182,8 +182,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that
-    /// comes up after a sleep is in no cache.
+    /// Prefetches the data of the next event before the current one is handled: with many tasks, one that ends a sleep
+    /// is in no cache.
     #[inline]
     fn prepare_next(&self) {
         if self.kernel.tasks.len() < PREPARED_TASKS_MIN {
@@ -293,7 +293,7 @@ impl Machine {
         starts.into_iter().try_for_each(|start| self.make_tasks(start, asleep))
     }
 
-    /// Wakes the tasks of a group, in the order of their birth.
+    /// Wakes the tasks of a group, in the order of creation.
     fn wake_group(&mut self, spec: usize) -> Step {
         let of_group = |slot: &Slot| self.actors.spec(self.kernel.task(*slot).actor) == spec;
         let group: Vec<Slot> = self.kernel.tasks.by_actor().filter(of_group).collect();
@@ -321,7 +321,7 @@ impl Machine {
         }
     }
 
-    /// Takes the scheduler out, if it is still in charge, and returns what the run left behind.
+    /// Takes the scheduler out, if it is still in charge, and returns the result of the run.
     ///
     /// # Errors
     /// As [`Machine::run_until`].
@@ -342,7 +342,7 @@ impl Machine {
         Ok(RunResult { trace, exit, log: log.into_lines(), counters, waiting: self.waiting })
     }
 
-    /// Books the time of what still runs, and checks that no time got lost.
+    /// Books the time of the current tasks, and checks that no time is missing.
     fn close_accounts(&mut self) -> Step {
         for cpu in 0..self.kernel.nr_cpus() {
             self.kernel.update_curr(self.program.memory(), cpu)?;

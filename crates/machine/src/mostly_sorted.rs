@@ -1,10 +1,10 @@
-//! A queue that gives back its least entry, for entries of which most come in order: the timers of one CPU, whose tasks
-//! sleep for about as long as one another.
+//! A priority queue for entries that mostly arrive in order: the timers of one CPU, whose tasks sleep for about as long
+//! as one another.
 //!
-//! An entry behind all that came in order before stands behind them, in a ring; any other goes to a
-//! [heap](crate::heap). Both ends of the ring are a cache line each, where a heap of a hundred entries costs three or
-//! four, which are in no cache when a thousand CPUs take turns. When nothing comes in order it is a heap; so it is for
-//! all that come while one far behind them stands in the ring.
+//! An entry that sorts after all entries of a ring is appended to it; any other goes to a [heap](crate::heap). Both
+//! ends of the ring are a cache line each; a heap of a hundred entries costs three or four, which are cache misses when
+//! a thousand CPUs alternate. Without entries in order it is a heap, also while the ring's last entry sorts after all
+//! that arrive.
 
 use std::collections::VecDeque;
 
@@ -50,20 +50,20 @@ impl<E: Keyed> MostlySorted<E> {
         if self.is_heaps_turn() { self.heap.pop() } else { self.ring.pop_front() }
     }
 
-    /// Keeps what is wanted.
+    /// Keeps the entries that are wanted.
     pub(crate) fn retain(&mut self, mut wanted: impl FnMut(E) -> bool) {
         self.ring.retain(|entry| wanted(*entry));
         self.heap.retain(wanted);
     }
 
-    /// Asks for the cache lines that taking the least entry out begins with, and those that the next one is put behind.
+    /// Prefetches the cache lines that taking the least entry out reads first, and those of the ring's end.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.ring.front().into_iter().chain(self.ring.back()).for_each(fairground_bpf::prefetch);
         self.heap.prefetch();
     }
 
-    /// Whether the least entry stands in the heap.
+    /// Whether the least entry is in the heap.
     #[inline]
     fn is_heaps_turn(&self) -> bool {
         let Some(entry) = self.heap.first() else { return false };

@@ -37,7 +37,7 @@ macro_rules! callbacks {
                 }
             }
 
-            /// The kind that the trace knows.
+            /// Its kind in the trace.
             #[inline]
             pub(crate) fn kind(self) -> CallbackKind {
                 const KINDS: [CallbackKind; Op::COUNT] = [$(CallbackKind::$kind,)*];
@@ -100,8 +100,7 @@ impl Op {
         Op::ALL.iter().map(|op| op.name())
     }
 
-    /// What it is called in a table of the cid form (`struct sched_ext_ops_cid`, 7.2), where CPUs go by their
-    /// topological numbers.
+    /// Its name in a table of the cid form (`struct sched_ext_ops_cid`, 7.2), which uses topological CPU numbers.
     pub(crate) fn cid_form_name(self) -> &'static str {
         match self {
             Op::SelectCpu => "select_cid",

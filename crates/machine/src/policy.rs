@@ -32,7 +32,7 @@ pub enum PolicyError {
         /// Types of the struct_ops variables that it has.
         others: Vec<String>,
     },
-    /// It defines several tables; which one is meant is not known.
+    /// It defines several tables.
     #[error("{file}: the object has several schedulers (`{}`); only one can be loaded", names.join("`, `"))]
     SeveralOps {
         /// The object.
@@ -40,14 +40,14 @@ pub enum PolicyError {
         /// The variables.
         names: Vec<String>,
     },
-    /// A variable that asks for the machine's topology cannot take it.
+    /// A variable for the machine's topology cannot hold it.
     #[error("{file}: global variable `{variable}`: {problem}")]
     Topology {
         /// The object.
         file: String,
         /// The variable.
         variable: String,
-        /// What is wrong with it, and what would be right.
+        /// The fault, and the remedy.
         problem: String,
     },
     /// A member of the table is out of range.
@@ -105,7 +105,7 @@ impl fmt::Debug for Policy {
 pub(crate) struct OpsTable {
     functions: [Option<usize>; Op::COUNT],
     pub(crate) flags: u64,
-    /// It is a `struct sched_ext_ops_cid`: CPUs go by their topological numbers.
+    /// It is a `struct sched_ext_ops_cid`: it uses topological CPU numbers.
     pub(crate) cid_form: bool,
     pub(crate) batch: u32,
     /// `timeout_ms`; `None` when the scheduler names none.
@@ -188,14 +188,14 @@ impl Policy {
     }
 }
 
-/// Whether a variable stands for a constant of the kernel: `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`.
+/// Whether a variable represents a constant of the kernel: `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`.
 /// The headers of the scx project declare one for each constant whose value depends on the kernel; every loader sets
 /// them, from the kernel's type information, before the program is loaded.
 pub fn is_kernel_constant(global: &Global) -> bool {
     global.read_only && global.volatile && global.size == 8 && global.name.starts_with("__SCX_")
 }
 
-/// The variables that stand for a constant which this kernel has. One that it lacks stays 0, as with the headers' own
+/// The variables that represent a constant which this kernel has. One that it lacks stays 0, as with the headers' own
 /// loader.
 fn kernel_constants(globals: &[Global]) -> Vec<(usize, u64)> {
     let standing = globals.iter().enumerate().filter(|(_, global)| is_kernel_constant(global));

@@ -36,9 +36,9 @@ pub enum SettingError {
     Unknown {
         /// The scheduler.
         policy: String,
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Names that look like it, the most similar first; when none does, all names.
+        /// Similar names, the most similar first; without any, all names.
         nearest: Vec<String>,
     },
     /// The variable cannot hold that value.
@@ -48,15 +48,15 @@ pub enum SettingError {
         name: String,
         /// The value.
         value: String,
-        /// What is wrong, and what would be right.
+        /// The fault, and the remedy.
         problem: String,
     },
-    /// It names a cgroup or a group of tasks that is not there, or gives one what it cannot take.
+    /// It names a cgroup or a group of tasks that does not exist, or has a value that is invalid for it.
     #[error("`{name}`: {problem}")]
     Machine {
         /// The setting's name.
         name: String,
-        /// What is wrong, and what would be right.
+        /// The fault, and the remedy.
         problem: String,
     },
     /// The variable is a constant of the loaded program.
@@ -71,7 +71,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// A setting of the machine that makes no sense.
+    /// An invalid setting of the machine.
     pub(crate) fn machine(name: &str, problem: String) -> SettingError {
         SettingError::Machine { name: name.to_owned(), problem }
     }

@@ -1,5 +1,5 @@
-//! What the program that loads a scheduler for real does beside setting variables: it fills maps, and it runs programs
-//! of the object (`SEC("syscall")`) before the scheduler is attached or once a second.
+//! What the loader of a real scheduler does besides setting variables: it fills maps, and it runs programs of the
+//! object (`SEC("syscall")`) before the scheduler is attached or once a second.
 
 use fairground_bpf::{Image, Instance, MapKind};
 
@@ -24,9 +24,9 @@ pub struct MapContent {
     pub map: String,
     /// The key, as a number of the key's size, 1 to 8 bytes.
     pub key: u64,
-    /// Where in the value, bytes.
+    /// Byte offset in the value.
     pub offset: u64,
-    /// What stands there.
+    /// The bytes to write there.
     pub bytes: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ pub struct MapContent {
 pub struct SetupError {
     /// The map or program.
     pub what: String,
-    /// What is wrong with it, and what would be right.
+    /// The fault, and the remedy.
     pub problem: String,
 }
 

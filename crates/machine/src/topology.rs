@@ -1,4 +1,4 @@
-//! How the CPUs of a machine hang together: threads of a core, cores of a cache, caches of a node.
+//! The topology of a machine's CPUs: threads of a core, cores of a cache, caches of a node.
 
 pub(crate) mod globals;
 mod places;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::abi;
 use crate::cpuset::CpuMask;
 
-/// Where one CPU sits. Numbers count from 0 over the whole machine.
+/// The place of one CPU. Numbers count from 0 over the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuPlace {
     /// The physical core; CPUs with the same core are its hardware threads (SMT siblings).
@@ -34,7 +34,7 @@ pub struct Topology {
     text: String,
 }
 
-/// Why a text names no topology.
+/// Why a text is not a topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` names no topology: {problem}; give a number of CPUs (`8`) or sockets x cores x \
@@ -108,7 +108,7 @@ impl Topology {
         self.nodes.len() as u32
     }
 
-    /// Where a CPU sits; `None` when the machine has no such CPU.
+    /// The place of a CPU; `None` when the machine has no such CPU.
     pub fn place(&self, cpu: u32) -> Option<CpuPlace> {
         self.places.get(cpu as usize).copied()
     }

@@ -1,4 +1,4 @@
-//! Names with a flavour, which tell apart several versions of a kernel type in one object.
+//! Names with a flavour, which distinguish several versions of a kernel type in one object.
 
 /// The name without a `___flavour`: `task_struct___old` means the kernel's `task_struct`.
 pub(crate) fn essential_name(name: &str) -> &str {

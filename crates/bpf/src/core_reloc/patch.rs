@@ -13,7 +13,7 @@ pub(crate) enum Patched {
     Fixup(Fixup),
 }
 
-/// Puts an answer into an instruction: an immediate, an offset with the width of the access, a 64-bit constant.
+/// Writes a result into an instruction: an immediate, an offset with the width of the access, a 64-bit constant.
 pub(crate) fn patch(insn: Insn, outcome: Outcome) -> Result<Patched, LoadCause> {
     let (value, size) = match outcome {
         Outcome::Value { value, size } => (value, size),

@@ -134,7 +134,7 @@ fn read_arena(
     let pages = section.size.div_ceil(ARENA_PAGE_BYTES);
     if pages > u64::from(def.max_entries) {
         let (needs, has) = (pages, def.max_entries);
-        let text = format!("its variables need {needs} pages, `max_entries` says {has}");
+        let text = format!("its variables need {needs} pages, `max_entries` is {has}");
         return Err(Fault::at_symbol(&def.name, LoadCause::BadMap(text)));
     }
     def.initial = section.bytes_in_memory()?;

@@ -1,4 +1,4 @@
-//! The lines that call inline functions, from an object's DWARF: `.BTF.ext` knows the line of the inline function alone.
+//! The lines that call inline functions, from an object's DWARF: `.BTF.ext` has only the line of the inline function.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::elf::{Elf, address_in};
 type Bytes<'d> = EndianSlice<'d, LittleEndian>;
 type Entry<'d> = DebuggingInformationEntry<Bytes<'d>>;
 
-/// The sections that tell what is inlined where.
+/// The sections that describe inlined calls.
 const SECTIONS: [&str; 6] = [
     ".debug_abbrev",
     ".debug_addr",

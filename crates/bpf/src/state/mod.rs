@@ -1,6 +1,6 @@
 //! The state of a running program: its memory, maps, timers, locks and owned objects.
 //!
-//! Maps, helpers and both engines work on this state and know neither the image's host functions nor the instance.
+//! Maps, helpers and both engines work on this state and depend on neither the image's host functions nor the instance.
 
 mod owned;
 

@@ -1,17 +1,17 @@
-//! One task's user space: where its program is, and what it waits for.
+//! The user-space state of one task: its position in the program, and what it waits for.
 
 use crate::prng::Prng;
 
-/// How far the operation at hand is.
+/// The progress of the current operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Not begun.
     Start,
-    /// Not begun: what the actor owes the kernel comes first.
+    /// Not begun: the actor's charged kernel time comes first.
     Owing,
     /// The CPU time of its system call runs.
     Charging,
-    /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
+    /// As `Charging`, interrupted by [`Actors::interrupt`], with the time left.
     ChargeCut,
     /// Paid for; takes effect now.
     Ready,
@@ -19,11 +19,11 @@ pub(super) enum Phase {
     Retry,
     /// Its CPU time runs.
     Computing,
-    /// As `Computing`, interrupted with so much left.
+    /// As `Computing`, interrupted, with the time left.
     ComputeCut,
     /// In a sleep, which a signal ends.
     Asleep,
-    /// Waits for another actor, or for its timer; a signal interrupts it, and it is begun again.
+    /// Waits for another actor, or for its timer; a signal interrupts and restarts the wait.
     Waiting,
     /// Spins for a lock.
     Spinning,
@@ -31,7 +31,7 @@ pub(super) enum Phase {
     Ended,
 }
 
-/// Where a program is.
+/// A position in a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) pc: u32,
@@ -51,7 +51,7 @@ impl Frame {
         Frame { pc, phase: Phase::Start, has_waited: false, progress: 0, left_ns: 0 }
     }
 
-    /// The operation is done: on to the next.
+    /// Goes to the next operation.
     #[inline]
     pub(super) fn finish(&mut self) {
         *self = Frame::at(self.pc + 1);
@@ -65,7 +65,7 @@ pub(super) struct ListId(pub(super) u32);
 /// No list, or no neighbour in one.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Where an actor waits: its links within a list.
+/// An actor's links in a waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitLink {
     pub(super) list: u32,
@@ -74,11 +74,11 @@ pub(super) struct WaitLink {
 }
 
 impl WaitLink {
-    /// Waiting in no list.
+    /// In no list.
     pub(super) const FREE: WaitLink = WaitLink { list: NONE, prev: NONE, next: NONE };
 }
 
-/// A task's user space, in whole cache lines. What every operation touches stands before what few do; see
+/// The user-space state of a task, in whole cache lines. Fields that every operation uses come first; see
 /// [`Actor::HOT_BYTES`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -95,20 +95,20 @@ pub(super) struct Actor {
     /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel,
     /// where no signal is handled.
     pub(super) in_kernel: u32,
-    /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
+    /// A signal is pending. One bit, as for a standard signal: a second one is lost.
     pub(super) pending: bool,
     pub(super) wait: WaitLink,
     pub(super) handler: u32,
     pub(super) nth: u64,
-    /// Tells this actor from others that had its number.
+    /// Distinguishes this actor from earlier ones of its number.
     pub(super) birth: u64,
     pub(super) parent: Option<(u32, u64)>,
     /// Children that it has not waited for, and those of them that have ended.
     pub(super) children: u32,
     pub(super) ended: u32,
-    /// Locks that it has.
+    /// Locks that it holds.
     pub(super) held: u32,
-    /// Of the spin locks those because of which its CPU is its own: it spins for them.
+    /// Those of the spin locks that disable preemption: it spins for them.
     pub(super) unpreempted: u32,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct Actor {
 const _: () = assert!(Actor::HOT_BYTES <= 2 * 64);
 
 impl Actor {
-    /// What every operation touches lies in so many bytes from its start.
+    /// The fields that every operation uses are in this many bytes from its start.
     pub(super) const HOT_BYTES: usize = std::mem::offset_of!(Actor, nth);
 
     #[inline]

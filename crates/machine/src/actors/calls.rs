@@ -1,4 +1,4 @@
-//! The system calls of actors: what each of them does once its CPU time is paid for.
+//! The effects of actors' system calls, once their CPU time is paid for.
 
 use fairground_workload::{Duration, Role};
 
@@ -32,7 +32,7 @@ impl Actors {
         Need::Io { at_ns: self.device_free_ns }
     }
 
-    /// A message goes straight to a receiver that waits for one, as `pipelined_send` in `ipc/msg.c` does it.
+    /// A message goes directly to a waiting receiver, as in `pipelined_send` of `ipc/msg.c`.
     pub(super) fn send(&mut self, id: u32, queue: u32, effects: &mut Vec<Effect>) -> Option<Need> {
         if let Some(receiver) =
             self.shared.take_first(&mut self.actors, self.shared.receivers(queue))
@@ -62,7 +62,7 @@ impl Actors {
         let sender = self.shared.take_first(&mut self.actors, self.shared.senders(queue));
         let state = &mut self.shared.queues[queue as usize];
         match sender {
-            // The room that this message leaves is the waiting sender's.
+            // The waiting sender gets the room that this message leaves.
             Some(sender) => {
                 self.finish(sender);
                 effects.push(Effect::Wake { actor: ActorId(sender), sync: false });
@@ -82,7 +82,7 @@ impl Actors {
         self.finish_part(id, progress, more);
     }
 
-    /// `waitpid` of any child, again and again until there is none: each call takes one that has ended, or waits.
+    /// `waitpid` of any child, repeated until there is none: each call takes one that has ended, or waits.
     pub(super) fn wait_children(&mut self, id: u32) -> Option<Need> {
         let actor = &mut self.actors[id as usize];
         if actor.children == 0 {

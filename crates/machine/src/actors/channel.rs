@@ -1,13 +1,13 @@
-//! What pipes and sockets hold.
+//! The contents of pipes and sockets.
 //!
 //! A pipe's pages are those of [`fairground_workload::PipeRing`]. A socket is one direction of a connected pair on one
 //! machine (`AF_UNIX`, `net/unix/af_unix.c` of Linux 6.12):
 //!
 //! * A write becomes messages of at most half the buffer (`unix_stream_sendmsg`). Each is charged to the writer's
-//!   buffer with what it occupies, its `truesize`: 100 bytes occupy 768. A writer sleeps while the buffer is full, that
-//!   is, while what is charged is not below `sk_sndbuf`; the message that crosses the line still goes.
-//! * A reader takes bytes across messages, as many as there are up to what it asked for. A message that is read to its
-//!   end gives its charge back.
+//!   buffer with its `truesize`: 768 for 100 bytes. A writer sleeps while the buffer is full, that is, while the charge
+//!   is not below `sk_sndbuf`; the message that crosses this limit is still sent.
+//! * A reader takes bytes across messages, as many as there are, up to the requested number. A completely read message
+//!   releases its charge.
 
 use std::collections::VecDeque;
 
@@ -19,10 +19,10 @@ const SKB_BYTES: u64 = 256;
 const SHARED_INFO_BYTES: u64 = 320;
 const CACHE_LINE_BYTES: u64 = 64;
 const PAGE_BYTES: u64 = 4_096;
-/// The most that lies in one piece (`SKB_MAX_ALLOC`: four pages less the shared info); the rest lies in pages.
+/// The most bytes in one piece (`SKB_MAX_ALLOC`: four pages less the shared info); the rest is in pages.
 const LINEAR_BYTES_MAX: u64 = 4 * PAGE_BYTES - SHARED_INFO_BYTES;
 
-/// What a workload calls a pipe.
+/// A pipe of the workload.
 #[derive(Clone, Debug)]
 pub(super) enum Channel {
     Pipe(PipeRing),
@@ -34,13 +34,13 @@ pub(super) enum Channel {
 pub(super) struct Stream {
     /// `sk_sndbuf`.
     buffer: u64,
-    /// Bytes that are left of each, and what it occupies.
+    /// The unread bytes of each, and its `truesize`.
     messages: VecDeque<(u64, u64)>,
-    /// What all of them occupy (`sk_wmem_alloc`).
+    /// The sum of their sizes (`sk_wmem_alloc`).
     charged: u64,
 }
 
-/// Which of the actors that wait for a channel are woken, to look again.
+/// Which of the actors that wait for a channel are woken to try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wakes {
     None,
@@ -48,7 +48,7 @@ pub(super) enum Wakes {
     All,
 }
 
-/// What a write or a read did.
+/// The result of a write or a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
     pub(super) bytes: u64,
@@ -141,7 +141,7 @@ impl Stream {
     }
 }
 
-/// What a message of so many bytes occupies (`__alloc_skb`).
+/// The `truesize` of a message (`__alloc_skb`).
 fn truesize(bytes: u64) -> u64 {
     let linear = bytes.min(LINEAR_BYTES_MAX);
     let paged = (bytes - linear).next_multiple_of(PAGE_BYTES);

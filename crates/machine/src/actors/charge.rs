@@ -1,5 +1,4 @@
-//! What the kernel's work for an actor costs it: system calls, the bytes that they copy, making a process and ending as
-//! one.
+//! The CPU time that an actor pays for kernel work: system calls, the bytes that they copy, fork and exit.
 
 use super::actor::Phase;
 use super::code::Step;
@@ -7,8 +6,8 @@ use super::effect::Need;
 use super::state::Actors;
 
 impl Actors {
-    /// The CPU time of a system call before its effect, ns, without what it makes others do. What a write copies is in
-    /// it; how much a read copies is known with its effect only ([`Actors::owe_copy`]).
+    /// The CPU time of a system call before its effect, ns, without its effects on others. Includes the copying of a
+    /// write; that of a read is known with its effect only ([`Actors::owe_copy`]).
     pub(super) fn call_ns(&self, id: u32, step: Step) -> u64 {
         let atomic = |lock: u32| self.locks[lock as usize].kind.is_atomic();
         let more = match step {
@@ -34,18 +33,18 @@ impl Actors {
         Some(self.charge(id, ns))
     }
 
-    /// Lets a system call cost so much CPU time before its effect.
+    /// Charges a system call this much CPU time before its effect.
     pub(super) fn charge(&mut self, id: u32, ns: u64) -> Need {
         self.actors[id as usize].frame().phase = Phase::Charging;
         Need::Cpu { ns }
     }
 
-    /// The actor pays for copying so many bytes before its next operation.
+    /// The actor pays for copying this many bytes before its next operation.
     pub(super) fn owe_copy(&mut self, id: u32, bytes: u64) {
         self.actors[id as usize].owed_ns += self.copy_ns(bytes);
     }
 
-    /// What copying so many bytes takes, ns.
+    /// The time of copying this many bytes, ns.
     fn copy_ns(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.cost.copy_byte_ps) / 1_000
     }

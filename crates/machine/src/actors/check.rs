@@ -6,8 +6,7 @@ use super::effect::ActorId;
 use super::state::Actors;
 
 impl Actors {
-    /// Why an actor that sleeps will never be woken; `None`: it will be, as far as can be seen from here. `armed`: its
-    /// timer is set.
+    /// Why an actor that sleeps will never be woken; `None`: no reason is known. `armed`: its timer is set.
     pub(crate) fn why_it_waits_in_vain(&self, actor: ActorId, armed: bool) -> Option<&'static str> {
         let actor = &self.actors[actor.0 as usize];
         if actor.takes_signal() {

@@ -8,7 +8,7 @@ use crate::cpuset::CpuMask;
 /// "No handler".
 pub(super) const NO_CODE: u32 = u32::MAX;
 
-/// Where one more than the last expiry of a timer stands, ns; 0 there before it begins.
+/// The location of a timer's last expiry plus 1, ns; it holds 0 before the timer begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TimerPlace {
     /// In a register of the actor.
@@ -22,7 +22,7 @@ pub(super) enum TimerPlace {
 pub(super) enum Step {
     Run(Duration),
     RunForever,
-    /// Memory, once through.
+    /// Reads the memory once.
     Touch {
         bytes: u64,
     },
@@ -57,7 +57,7 @@ pub(super) enum Step {
     Unlock {
         lock: u32,
     },
-    /// Gives the lock back and waits; the step behind it takes the lock again.
+    /// Releases the lock and waits; the next step takes the lock again.
     ConditionWait {
         condition: u32,
         lock: u32,
@@ -77,19 +77,19 @@ pub(super) enum Step {
     },
     WaitChildren,
     Yield,
-    /// Sets something of its own or of a cgroup.
+    /// Sets an attribute of its own or of a cgroup.
     Set(Effect),
     Mark {
         label: u32,
         reg: u32,
     },
-    /// Sets the loop's counter, or passes over the body when there is nothing to repeat.
+    /// Sets the loop's counter, or skips the body if there is nothing to repeat.
     LoopEnter {
         reg: u32,
         count: u64,
         end: u32,
     },
-    /// Counts down; goes back to `body` while something is left.
+    /// Decrements the counter; jumps to `body` while it is not 0.
     LoopBack {
         reg: u32,
         body: u32,
@@ -100,7 +100,7 @@ pub(super) enum Step {
     Return,
 }
 
-/// What all tasks of a group share.
+/// The data that all tasks of a group share.
 #[derive(Clone, Debug)]
 pub(super) struct SpecCode {
     pub(super) name: String,

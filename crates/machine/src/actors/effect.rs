@@ -1,22 +1,22 @@
-//! What actors ask of the machine.
+//! The requests of actors to the machine.
 
-/// An actor, for as long as it lives and until [`super::Actors::release`]; then the number may be used again.
+/// The number of an actor; may be reused after [`super::Actors::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId(pub u32);
 
 /// What an actor needs before it can go on.
 ///
-/// A whole word says which: behind a single byte the fields would have no common place, and each move of such a value
-/// would read across what was just written in pieces, for which a processor waits.
+/// The discriminant is a whole word: after a single byte the fields would have no common offset, and each move of a
+/// value would load across several recent stores, which stalls the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Need {
     /// Compute.
     Cpu {
-        /// For so long, ns of CPU time; not 0.
+        /// CPU time, ns; not 0.
         ns: u64,
     },
-    /// Read so much of its own memory, once through; the machine knows how long that takes.
+    /// Read its own memory once; the machine determines how long that takes.
     Touch {
         /// Bytes, not 0.
         bytes: u64,
@@ -39,7 +39,7 @@ pub enum Need {
     SleepUntil {
         /// Until this time, ns; the machine adds its timer slack. May have passed already.
         at_ns: u64,
-        /// The time is that of a timer which expires again and again, not the end of a length that begins now.
+        /// The time is an expiry of a periodic timer, not relative to now.
         absolute: bool,
     },
     /// Wait for the device, in a sleep that no signal ends (state `D`).
@@ -47,13 +47,13 @@ pub enum Need {
         /// Until this time, ns.
         at_ns: u64,
     },
-    /// Give the CPU away once, staying runnable.
+    /// Yield the CPU once, staying runnable.
     Yield,
-    /// It has ended. The machine calls [`super::Actors::release`] when it has forgotten the actor.
+    /// It has ended. The machine calls [`super::Actors::release`] when it no longer uses the actor.
     Exit,
 }
 
-/// What an actor did to others or to itself.
+/// An effect of an actor on others or on itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Wake the actor, if it is still asleep.
@@ -79,7 +79,7 @@ pub enum Effect {
         /// −20…19.
         nice: i8,
     },
-    /// The advanced actor asked for slices of its own length.
+    /// The advanced actor set its own slice length.
     SetSlice {
         /// ns; 0: the scheduler's.
         slice_ns: u64,
@@ -101,24 +101,23 @@ pub enum Effect {
         /// 1…10,000.
         weight: u32,
     },
-    /// The advanced actor entered (`off`) or left the part of the kernel in which its CPU is its own: it has a spin
-    /// lock, or spins for one.
+    /// The advanced actor entered (`off`) or left a section without preemption: it holds a spin lock, or spins for one.
     Preempt {
         /// Preemption is off from here on.
         off: bool,
     },
-    /// The actor spins ([`Need::Spin`], [`Need::SpinOn`]) and shall stop: advance it.
+    /// The actor spins ([`Need::Spin`], [`Need::SpinOn`]) and must stop: advance it.
     SpinOver {
         /// The actor.
         actor: ActorId,
     },
-    /// The advanced actor begins to wait for a lock, or finds that another one has it now.
+    /// The advanced actor begins to wait for a lock, or finds that it has a new owner.
     ContentionBegin {
         /// The workload's number of it.
         lock: u32,
         /// Its owner; `None`: several readers have it.
         holder: Option<ActorId>,
-        /// It wants to share it with other readers.
+        /// It waits as a reader.
         shared: bool,
     },
     /// The advanced actor has the lock that it waited for.

@@ -7,8 +7,8 @@ use super::error::{ActorError, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT};
 use super::state::{Actors, draw};
 
 impl Actors {
-    /// Takes the actor out of the CPU time that it was given, with so much of it left (any number when it is
-    /// [`Need::CpuForever`]). The next [`Actors::advance`] handles a pending signal and then goes on with the rest.
+    /// Interrupts the actor's computation with this much CPU time left (any number for [`Need::CpuForever`]). The next
+    /// [`Actors::advance`] handles a pending signal and then continues with the rest.
     pub fn interrupt(&mut self, actor: ActorId, remaining_ns: u64) {
         let frame = self.actors[actor.0 as usize].frame();
         let step = self.code.steps[frame.pc as usize];
@@ -58,8 +58,8 @@ impl Actors {
         Err(ActorError::EndlessOps { task: self.task_name(actor) })
     }
 
-    /// Begins the computation with which an actor goes on, if that is what it goes on with: for how long, ns. Nothing
-    /// of it depends on the time, so that it may begin before the actor has its CPU for itself.
+    /// If an actor continues with a computation, begins it and returns its length, ns. It does not depend on the time,
+    /// so it may begin before the kernel work on the CPU ends.
     #[inline]
     pub(crate) fn begin_run(&mut self, actor: ActorId) -> Option<u64> {
         let actor = &mut self.actors[actor.0 as usize];
@@ -84,7 +84,7 @@ impl Actors {
         }
     }
 
-    /// What the actor needed has been given.
+    /// The actor's need has been met.
     #[inline]
     fn resume(&mut self, id: u32, now_ns: u64) {
         let frame = self.actors[id as usize].frame();
@@ -131,7 +131,7 @@ impl Actors {
         }
     }
 
-    /// One step of the operation at hand.
+    /// One step of the current operation.
     #[inline]
     fn step(
         &mut self,
@@ -168,7 +168,7 @@ impl Actors {
         }
     }
 
-    /// Begins an operation: what is no system call happens here, the others begin to cost CPU time.
+    /// Begins an operation. System calls begin to cost CPU time; all others take effect here.
     #[inline]
     fn begin(&mut self, id: u32, step: Step, effects: &mut Vec<Effect>) -> Option<Need> {
         self.timer_reference(id, step);

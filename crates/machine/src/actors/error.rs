@@ -31,20 +31,20 @@ pub enum ActorError {
         /// When, ns.
         time_ns: u64,
     },
-    /// Tasks wait for each other's locks in a circle.
+    /// Tasks wait for each other's locks in a cycle.
     #[error("deadlock at {time_ns} ns: {chain}: let all tasks take these locks in the same order")]
     Deadlock {
-        /// Which task waits for which lock, and which has it, round the circle.
+        /// Which task waits for which lock, and its owner, along the cycle.
         chain: String,
         /// When, ns.
         time_ns: u64,
     },
-    /// A task gives back a lock that it has not got, takes one that it has, or ends with one.
+    /// A task releases a lock that it does not hold, takes one that it holds, or exits with one.
     #[error("task `{task}` {problem} at {time_ns} ns")]
     LockMisuse {
         /// The task's name.
         task: String,
-        /// What it does, with the lock's name.
+        /// The fault, with the lock's name.
         problem: String,
         /// When, ns.
         time_ns: u64,

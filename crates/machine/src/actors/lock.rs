@@ -38,7 +38,7 @@ impl LockState {
         self.owner.iter().chain(&self.readers).copied()
     }
 
-    /// Whether the actor has it, alone or with others.
+    /// Whether the actor holds it, alone or with others.
     pub(super) fn is_held_by(&self, id: u32) -> bool {
         self.owner == Some(id) || self.readers.contains(&id)
     }

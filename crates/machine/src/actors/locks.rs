@@ -1,19 +1,19 @@
 //! Locks: their owners, their waiters, and the order in which they are handed over.
 //!
-//! * `spin`: `queued_spin_lock_slowpath` of Linux: waiters spin in the order in which they came, and the lock goes
-//!   straight to the first of them. A task that has it, or spins for it, cannot be preempted.
-//! * `mutex`: `kernel/locking/mutex.c` of 6.12 without its optimistic spinning. Giving it back wakes the first waiter,
-//!   which competes with the tasks that come at that moment. One that was woken and lost asks for the lock to be handed
-//!   over (`MUTEX_FLAG_HANDOFF`): the next one that gives it back gives it to that waiter.
-//! * `rt_mutex`: `kernel/locking/rtmutex.c`: waiters stand in the order of their priorities, and equal ones in the
-//!   order in which they came. `__waiter_prio` makes all tasks that are neither real-time nor deadline tasks equal, and
-//!   all tasks here are of that kind: the order is that of coming, and no task inherits anything by which a scheduler
-//!   would prefer it. Giving it back wakes the first, and until that one takes it no other may.
-//! * `rt_spin`: the same as `rtlock_slowlock` has it, where an equal one that comes just then may take the lock first
-//!   (`rt_mutex_steal`, the lateral steal). With `steal = false` none may, as in the -rt kernels before 2008.
+//! * `spin`: `queued_spin_lock_slowpath` of Linux: waiters spin in the order of arrival, and the lock goes directly to
+//!   the first of them. A task that holds it, or spins for it, cannot be preempted.
+//! * `mutex`: `kernel/locking/mutex.c` of 6.12 without its optimistic spinning. Unlocking wakes the first waiter, which
+//!   competes with the tasks that arrive at that moment. A woken waiter that loses requests a handoff
+//!   (`MUTEX_FLAG_HANDOFF`): the next unlock gives the lock to that waiter.
+//! * `rt_mutex`: `kernel/locking/rtmutex.c`: waiters are ordered by priority, and equal ones by arrival.
+//!   `__waiter_prio` makes all tasks that are neither real-time nor deadline tasks equal, and all tasks here are of
+//!   that kind: the order is that of arrival, and no task inherits a priority. Unlocking wakes the first, and until
+//!   that one takes it no other may.
+//! * `rt_spin`: the same as in `rtlock_slowlock`, where an equal one that arrives at that moment may take the lock
+//!   first (`rt_mutex_steal`, the lateral steal). With `steal = false` none may, as in the -rt kernels before 2008.
 //! * `rwlock`: `kernel/locking/rwsem.c` without its optimistic spinning: one queue for readers and writers, so that no
 //!   reader overtakes a writer that waits. It is handed to the first; when that is a reader, all readers in the queue
-//!   come in with it, as `rwsem_mark_wake` has it, at most [`READERS_AT_ONCE`] at a time.
+//!   get it together, as in `rwsem_mark_wake`, at most [`READERS_AT_ONCE`] at a time.
 //!
 //! Of `rt_mutex` and `rt_spin`, the first waiter spins as long as the owner is running (`rtmutex_spin_on_owner`).
 
@@ -27,10 +27,10 @@ use super::effect::{ActorId, Effect, Need};
 use super::error::ActorError;
 use super::state::Actors;
 
-/// Links of a circle of waiting tasks that a message names.
+/// Links of a cycle of waiting tasks that a message shows.
 const CHAIN_SHOWN_MAX: usize = 16;
 
-/// Readers that come in together (`MAX_READERS_WAKEUP`).
+/// Readers that get the lock together (`MAX_READERS_WAKEUP`).
 const READERS_AT_ONCE: usize = 256;
 
 impl Actors {
@@ -44,7 +44,7 @@ impl Actors {
         &self.locks[lock as usize].name
     }
 
-    /// Whether an actor that comes, or was woken, may take a lock.
+    /// Whether an arriving or woken actor may take a lock.
     pub(super) fn is_free_for(&self, id: u32, lock: u32, shared: bool) -> bool {
         let actor = &self.actors[id as usize];
         let waited = actor.frames[actor.level].progress > 0;
@@ -52,13 +52,13 @@ impl Actors {
         self.locks[lock as usize].is_free_for(id, waited, shared, first)
     }
 
-    /// Whether an actor may give a lock back without a system call: it has it, and no other waits.
+    /// Whether an actor may release a lock without a system call: it holds it, and no other waits.
     pub(super) fn gives_back_alone(&self, id: u32, lock: u32) -> bool {
         let waits = self.shared.first(self.shared.lockers(lock)).is_some();
         self.holds(id, lock) && !waits
     }
 
-    /// The lock is the actor's.
+    /// The actor becomes the owner of the lock.
     pub(super) fn take_lock(
         &mut self,
         id: u32,
@@ -113,7 +113,7 @@ impl Actors {
         }
     }
 
-    /// The actor wants a lock that was taken when it came, or it was woken and looks again.
+    /// The actor requests a lock that is taken, or tries again after a wake-up.
     pub(super) fn lock(
         &mut self,
         id: u32,
@@ -127,7 +127,7 @@ impl Actors {
         }
         let state = &self.locks[lock as usize];
         if self.holds(id, lock) {
-            let problem = format!("takes the lock `{}`, which it has", state.name);
+            let problem = format!("takes the lock `{}`, which it holds", state.name);
             return Err(self.misuse(id, problem, now_ns));
         }
         let (kind, owner) = (state.kind, state.owner);
@@ -168,7 +168,7 @@ impl Actors {
         if kind.is_atomic() { Need::BlockHard } else { Need::Block }
     }
 
-    /// Says that the actor waits, once for each one that it finds to have the lock.
+    /// Reports that the actor waits, once for each owner of the lock.
     fn begin_waiting(&mut self, id: u32, lock: u32, shared: bool, effects: &mut Vec<Effect>) {
         let state = &self.locks[lock as usize];
         let reader = match state.readers.as_slice() {
@@ -207,7 +207,7 @@ impl Actors {
         Some(self.lock_sleep(self.locks[lock as usize].kind))
     }
 
-    /// The actor gives a lock back for which others wait, or which it has not got.
+    /// The actor releases a lock for which others wait, or which it does not hold.
     pub(super) fn unlock(
         &mut self,
         id: u32,
@@ -217,19 +217,19 @@ impl Actors {
     ) -> Result<Option<Need>, ActorError> {
         if !self.holds(id, lock) {
             let name = &self.locks[lock as usize].name;
-            let problem = format!("gives back the lock `{name}`, which it has not got");
+            let problem = format!("releases the lock `{name}`, which it does not hold");
             return Err(self.misuse(id, problem, now_ns));
         }
         self.release_lock(id, lock, effects);
         Ok(self.finish(id))
     }
 
-    /// Whether the actor has the lock, alone or with others.
+    /// Whether the actor holds the lock, alone or with others.
     pub(super) fn holds(&self, id: u32, lock: u32) -> bool {
         self.locks[lock as usize].is_held_by(id)
     }
 
-    /// Lets in the next waiters, once the rwlock is free.
+    /// Gives a free rwlock to the next waiters.
     fn admit(&mut self, lock: u32, effects: &mut Vec<Effect>) {
         let state = &self.locks[lock as usize];
         if state.owner.is_some() || !state.readers.is_empty() {
@@ -298,7 +298,7 @@ impl Actors {
         self.leave_section(id, kind, effects);
     }
 
-    /// Takes an actor out of the list that it waits in, if any. A lock that was to be handed to it is not any more.
+    /// Removes an actor from the list that it waits in, if any, and cancels a handoff to it.
     pub(super) fn leave_queue(&mut self, id: u32) {
         let frame = self.actors[id as usize].frame();
         if let Step::Lock { lock, .. } = self.code.steps[frame.pc as usize]
@@ -309,14 +309,14 @@ impl Actors {
         self.shared.leave(&mut self.actors, id);
     }
 
-    /// No task ends with a lock.
+    /// A task must not exit with a lock.
     pub(super) fn ends_without_locks(&self, id: u32, now_ns: u64) -> Result<(), ActorError> {
         if self.actors[id as usize].held == 0 {
             return Ok(());
         }
         let held = (0..self.locks.len() as u32).find(|lock| self.holds(id, *lock));
         let name = held.map_or("", |lock| self.lock_name(lock));
-        Err(self.misuse(id, format!("ends while it has the lock `{name}`"), now_ns))
+        Err(self.misuse(id, format!("exits while it holds the lock `{name}`"), now_ns))
     }
 
     pub(super) fn misuse(&self, id: u32, problem: String, time_ns: u64) -> ActorError {
@@ -333,10 +333,10 @@ impl Actors {
         }
     }
 
-    /// Whether an owner of the lock waits, by way of others, for the actor that begins to wait for it now. Each actor
-    /// that begins to wait looks, so that a circle cannot close unseen. Looks at no actor twice.
+    /// Whether an owner of the lock waits, through others, for the actor that begins to wait for it now. Each new wait
+    /// is checked, so every cycle is found. Visits no actor twice.
     fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), ActorError> {
-        // Nearly always the owner of the lock waits for none, and no circle can go on from there.
+        // Nearly always the owner waits for no lock, and there is no cycle.
         let mut holders = self.locks[lock as usize].holders();
         if holders.all(|holder| self.wanted_lock(holder).is_none()) {
             return Ok(());
@@ -362,7 +362,7 @@ impl Actors {
         Ok(())
     }
 
-    /// The circle that the last link closes, from its beginning.
+    /// The cycle that the last link closes, from its beginning.
     fn chain(&self, links: &[(u32, u32, u32, usize)]) -> String {
         let mut circle = Vec::new();
         let mut at = links.len() - 1;

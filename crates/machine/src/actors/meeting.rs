@@ -1,8 +1,8 @@
 //! Conditions and barriers.
 //!
-//! A wait for a condition is two steps: this one, which gives the lock back and sleeps, and a plain `Step::Lock`. A
+//! A wait for a condition is two steps: this one, which releases the lock and sleeps, and a plain `Step::Lock`. A
 //! notification wakes those that have waited longest, and each of them then competes for the lock as any other. A
-//! notification for which none waits is lost. No actor is woken for nothing.
+//! notification without a waiter is lost. There are no spurious wake-ups.
 
 use super::actor::ListId;
 use super::effect::{ActorId, Effect, Need};
@@ -48,7 +48,7 @@ impl Actors {
         self.finish(id)
     }
 
-    /// The last one that comes wakes the others, in the order in which they came.
+    /// The last to arrive wakes the others, in the order of arrival.
     pub(super) fn meet(
         &mut self,
         id: u32,

@@ -2,8 +2,8 @@
 
 const GONE: u32 = u32::MAX;
 
-/// A sorted list with gaps: an end leaves a gap, and the list closes up when half of it is gaps. So an end costs O(log
-/// n), and a walk never passes more gaps than actors.
+/// A sorted list with gaps: an exit leaves a gap, and the list is compacted when half of it is gaps. So an exit costs
+/// O(log n), and a walk never passes more gaps than actors.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Members {
     list: Vec<(u64, u32)>,
@@ -23,7 +23,7 @@ impl Members {
         self.ever += 1;
     }
 
-    /// Takes the task of a number out.
+    /// Removes the task of a number.
     pub(super) fn remove(&mut self, nth: u64) {
         let place = self.list.partition_point(|(known, _)| *known < nth);
         if let Some(entry) =

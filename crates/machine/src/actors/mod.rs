@@ -1,20 +1,18 @@
 //! What the tasks of a workload do in user space.
 //!
-//! The machine runs tasks; an [`Actors`] says what each of them wants. The agreement:
+//! The machine runs tasks; an [`Actors`] executes their programs. The protocol:
 //!
 //! * [`Actors::spawn`] makes an actor that has not run yet.
 //! * When an actor is on a CPU and has nothing left to compute, the machine calls [`Actors::advance`]. The actor
-//!   executes operations until it needs CPU time or has to wait, and says which: the [`Need`]. What it did to others on
-//!   the way stands in the list of [`Effect`]s, in order.
-//! * [`Need::Cpu`]: the machine lets it compute for so long, in as many pieces as scheduling makes of it, then advances
-//!   it.
-//! * [`Need::Touch`]: the same as [`Need::Cpu`], for as long as the caches make it.
+//!   executes operations until it needs CPU time or has to wait, and returns that [`Need`]. Its effects on others are
+//!   in the list of [`Effect`]s, in order.
+//! * [`Need::Cpu`]: the machine lets it compute for that time, in one or more pieces, then advances it.
+//! * [`Need::Touch`]: the same as [`Need::Cpu`], for a time that depends on the caches.
 //! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine
-//!   wakes it, and advances it when it runs again. Whichever comes first counts; a later one finds the task awake and
-//!   is ignored.
-//! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine takes it out of its
-//!   computation ([`Actors::interrupt`], with what is left of it) and advances it the next time that it runs. The
-//!   handler runs, then the rest of the computation. A sleeping or waiting actor is woken by [`Effect::Wake`] instead.
+//!   wakes it, and advances it when it runs again. The first of them counts; a later one is ignored.
+//! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine interrupts the
+//!   computation ([`Actors::interrupt`], with the time left) and advances it the next time that it runs. The handler
+//!   runs, then the rest of the computation. A sleeping or waiting actor is woken by [`Effect::Wake`] instead.
 //!
 //! A system call costs [`crate::CostModel::syscall_ns`] of CPU time first and has its effect at the end of that time.
 

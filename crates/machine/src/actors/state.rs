@@ -23,7 +23,7 @@ pub struct Actors {
     pub(super) locks: Vec<LockState>,
     /// One more than the last expiry of each timer that is shared, ns; 0 before it begins.
     pub(super) timers: Vec<u64>,
-    /// When the device has served all requests that it has, ns.
+    /// When the device will have served all its requests, ns.
     pub(super) device_free_ns: u64,
     pub(super) members: Vec<Members>,
     pub(super) regs: Vec<u64>,
@@ -40,7 +40,7 @@ pub struct Actors {
 }
 
 impl Actors {
-    /// No actor yet. Fails when the workload contradicts itself, as one that was built by hand may.
+    /// Without actors. Fails if the workload is inconsistent, as one built by hand may be.
     pub fn new(workload: &Workload, seed: u64, cost: &CostModel) -> Result<Actors, ActorError> {
         let code = compile(workload)?;
         let groups = code.specs.len();
@@ -65,7 +65,7 @@ impl Actors {
         })
     }
 
-    /// Lets at most so many actors live at the same time; a fork beyond is [`ActorError::TooManyTasks`].
+    /// Limits the number of actors at the same time; a fork beyond is [`ActorError::TooManyTasks`].
     pub fn set_limit(&mut self, max_living: u32) {
         self.max_living = max_living;
     }
@@ -160,12 +160,12 @@ impl Actors {
         &self.code.affinities[id.0 as usize]
     }
 
-    /// Actors that live.
+    /// Living actors.
     pub fn living(&self) -> u32 {
         self.living
     }
 
-    /// Forgets an actor that has ended: its number may be used again.
+    /// Releases an actor that has ended: its number may be used again.
     pub fn release(&mut self, actor: ActorId) {
         let Actor { spec, regs, frames, .. } = self.actors[actor.0 as usize];
         if frames[0].phase == Phase::Ended && self.actors[actor.0 as usize].birth != 0 {
@@ -175,8 +175,7 @@ impl Actors {
         }
     }
 
-    /// Asks for the cache lines of the actor that a task most often has: tasks and actors are numbered alike until some
-    /// end.
+    /// Prefetches the likely actor of a task: tasks and actors have equal numbers until some end.
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
         if let Some(actor) = self.actors.get(number as usize) {
@@ -184,7 +183,7 @@ impl Actors {
         }
     }
 
-    /// Lets the actor wait in a list, unless a signal has it look again later.
+    /// Lets the actor wait in a list, unless a pending signal makes it try again later.
     pub(super) fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
         let actor = &mut self.actors[id as usize];
         if actor.takes_signal() {
@@ -197,7 +196,7 @@ impl Actors {
         Some(Need::Block)
     }
 
-    /// Wakes the first actor of a list, to look again; false: it is empty.
+    /// Wakes the first actor of a list, to try again; false: it is empty.
     pub(super) fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
         let Some(first) = self.shared.take_first(&mut self.actors, list) else { return false };
         self.actors[first as usize].frame().phase = Phase::Ready;

@@ -1,4 +1,4 @@
-//! Message queues, what else actors share, and the lists of those that wait for it.
+//! Message queues, other state that actors share, and the lists of waiting actors.
 
 use fairground_workload::Workload;
 
@@ -19,7 +19,7 @@ pub(super) struct QueueState {
     pub(super) capacity: u64,
 }
 
-/// A barrier's present round.
+/// A barrier's current round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meeting {
     pub(super) come: u64,
@@ -86,7 +86,7 @@ impl Shared {
         ListId(self.lockers(self.locks).0 + self.conditions + barrier)
     }
 
-    /// The actor that stands behind another one in its list.
+    /// The next actor after another one in its list.
     pub(super) fn behind(&self, actors: &[Actor], actor: u32) -> Option<u32> {
         let next = actors[actor as usize].wait.next;
         (next != NONE).then_some(next)
@@ -98,7 +98,7 @@ impl Shared {
         (head != NONE).then_some(head)
     }
 
-    /// Lets an actor wait at the end of a list.
+    /// Appends an actor to a list.
     pub(super) fn wait(&mut self, actors: &mut [Actor], list: ListId, actor: u32) {
         let ends = &mut self.lists[list.0 as usize];
         actors[actor as usize].wait = WaitLink { list: list.0, prev: ends.tail, next: NONE };
@@ -109,7 +109,7 @@ impl Shared {
         ends.tail = actor;
     }
 
-    /// Takes an actor out of the list that it waits in, if any.
+    /// Removes an actor from the list that it waits in, if any.
     pub(super) fn leave(&mut self, actors: &mut [Actor], actor: u32) {
         let WaitLink { list, prev, next } =
             std::mem::replace(&mut actors[actor as usize].wait, WaitLink::FREE);
@@ -127,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// Takes the first actor out of a list.
+    /// Removes the first actor of a list.
     pub(super) fn take_first(&mut self, actors: &mut [Actor], list: ListId) -> Option<u32> {
         let head = self.lists[list.0 as usize].head;
         if head == NONE {

@@ -68,7 +68,7 @@ impl Actors {
         Some(Need::SleepUntil { at_ns: frame.progress, absolute: true })
     }
 
-    /// Looks at the clock, and computes on when it is not time yet. The frame's progress is when that is.
+    /// Reads the clock, and computes on until the time in the frame's progress.
     pub(super) fn busy(&mut self, id: u32, length: Duration, now_ns: u64) -> Option<Need> {
         let actor = &mut self.actors[id as usize];
         let frame = &mut actor.frames[actor.level];

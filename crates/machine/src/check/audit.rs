@@ -1,10 +1,10 @@
-//! The trace as a story that must hold together, and the time that it gives to each task.
+//! The consistency of the trace, and the time that it gives to each task.
 
 use fairground_trace::{Event, EventKind, TaskId, TaskState};
 
 use super::{Finding, Invariant};
 
-/// What a task does, as the trace tells.
+/// The state of a task according to the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Whereabouts {
     #[default]
@@ -15,19 +15,19 @@ pub(crate) enum Whereabouts {
     Dead,
 }
 
-/// A task's life so far.
+/// A task's history so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Life {
     pub(crate) place: Whereabouts,
-    /// Since when it does that, ns.
+    /// The start of that state, ns.
     pub(crate) since_ns: u64,
     born_ns: u64,
     /// Time in each state up to `since_ns`.
     run_ns: u64,
     wait_ns: u64,
     sleep_ns: u64,
-    /// By how much the kernel's books are ahead of `run_ns`: what the decisions took by which it came, less those by
-    /// which it left.
+    /// How far the kernel's accounting is ahead of `run_ns`: the time of the decisions that picked it, less those that
+    /// replaced it.
     ahead_ns: i64,
 }
 
@@ -39,12 +39,12 @@ impl Life {
         self.run_ns + present
     }
 
-    /// By how much the kernel's books are ahead of the trace's CPU time (negative: behind), ns.
+    /// How far the kernel's accounting is ahead of the trace's CPU time (negative: behind), ns.
     pub(crate) fn ahead_ns(&self) -> i64 {
         self.ahead_ns
     }
 
-    /// Run, wait and sleep time up to now less the time since birth: 0 when no ns got lost.
+    /// Run, wait and sleep time up to now less the time since creation: 0 if no time is missing.
     pub(crate) fn missing_ns(&self, now_ns: u64) -> i128 {
         if self.place == Whereabouts::Unborn {
             return 0;
@@ -88,7 +88,7 @@ impl Audit {
         Audit { lives: Vec::new(), cpus: vec![idle; cpus as usize] }
     }
 
-    /// What the trace told of a task so far.
+    /// The trace's history of a task so far.
     pub(crate) fn life(&self, task: TaskId) -> Life {
         self.lives.get(task.index()).copied().unwrap_or_default()
     }
@@ -100,8 +100,7 @@ impl Audit {
         &mut self.lives[task.index()]
     }
 
-    /// Takes the next event in, which stands for something that happened at `decided_ns`; an error when it contradicts
-    /// those before.
+    /// Processes the next event, which was decided at `decided_ns`; an error if it contradicts earlier ones.
     pub(crate) fn event(&mut self, event: &Event, decided_ns: u64) -> Result<(), Finding> {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
@@ -113,7 +112,7 @@ impl Audit {
             EventKind::WakeupNew { task, .. } => {
                 let life = self.life_mut(task);
                 if life.place != Whereabouts::Unborn {
-                    return Err(contradiction(event, task, "is born again", life.place));
+                    return Err(contradiction(event, task, "is created again", life.place));
                 }
                 life.enter(Whereabouts::Waiting, event.time_ns);
                 Ok(())
@@ -132,7 +131,7 @@ impl Audit {
         let ran = self.cpus[event.cpu as usize].task;
         if ran != prev {
             let place = self.life(prev).place;
-            return Err(contradiction(event, prev, "leaves a CPU that another task has", place));
+            return Err(contradiction(event, prev, "leaves a CPU that runs another task", place));
         }
         if prev.is_idle() {
             return Ok(());
@@ -162,7 +161,7 @@ impl Audit {
         Ok(())
     }
 
-    /// A task that has called for sleep and is still on its CPU, or waits for one to go to sleep on, stays what it is.
+    /// A task that is about to sleep, and is still on its CPU or waits for one, keeps its state.
     fn wakes(&mut self, event: &Event, task: TaskId) -> Result<(), Finding> {
         let life = self.life_mut(task);
         match life.place {
@@ -176,7 +175,7 @@ impl Audit {
 
 fn contradiction(event: &Event, task: TaskId, does: &str, place: Whereabouts) -> Finding {
     let was = match place {
-        Whereabouts::Unborn => "not born yet".to_owned(),
+        Whereabouts::Unborn => "not created yet".to_owned(),
         Whereabouts::Waiting => "waiting for a CPU".to_owned(),
         Whereabouts::Running(cpu) => format!("running on CPU {cpu}"),
         Whereabouts::Sleeping => "asleep".to_owned(),

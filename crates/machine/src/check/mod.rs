@@ -1,8 +1,8 @@
-//! What must hold at every instant of a run, and the records that a check of it needs.
+//! The invariants of a run, and the records that checking them needs.
 //!
-//! With [`crate::MachineConfig::check`], each step of the machine is followed by a look at the tasks and CPUs that it
-//! touched (`kernel/checks.rs`), and now and then by a look at all of them. The records here are kept apart from the
-//! machine's own: the [`Audit`] knows only the trace, the counts of runnable tasks are made anew.
+//! With [`crate::MachineConfig::check`], each step of the machine is followed by a check of the tasks and CPUs that it
+//! touched (`kernel/checks.rs`), and periodically of all of them. The records here are independent of the machine's
+//! own: the [`Audit`] uses only the trace, and runnable tasks are counted again.
 
 mod audit;
 
@@ -15,32 +15,32 @@ use fairground_trace::Event;
 pub(crate) use audit::OnCpu;
 pub(crate) use audit::{Audit, Whereabouts};
 
-/// A rule that a run keeps.
+/// An invariant of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Invariant {
-    /// A runnable task runs, is in a dispatch queue, is the scheduler's, or is on its way to one of these.
+    /// A runnable task runs, is in a dispatch queue, is owned by the scheduler, or is moving to one of these.
     TaskLost,
     /// No task is in two of these places, or runs twice; one that sleeps is in none.
     TwoPlaces,
-    /// A task that sleeps waits for a timer that is armed or for another task that will wake it; a CPU does not rest
+    /// A task that sleeps waits for a timer that is armed or for another task that will wake it; a CPU is not idle
     /// while its local queue holds a task.
     LostWakeup,
     /// A task runs only on CPUs that it may run on.
     Affinity,
-    /// Each run queue counts its runnable tasks right, and the machine its busy CPUs.
+    /// The counts of runnable tasks and the set of busy CPUs are correct.
     Count,
     /// Callbacks come in the documented order.
     CallbackOrder,
     /// The trace is consistent: a task that leaves a CPU ran there, one that starts to run waited, one that is woken
     /// slept.
     Story,
-    /// Every ns of a CPU is a task's or the idle task's.
+    /// All time of a CPU belongs to a task or the idle task.
     CpuTime,
-    /// Every ns of a task's life is spent running, waiting or sleeping, and it ran as long as the kernel booked.
+    /// All time of a task is run, wait or sleep time, and its run time is what the kernel accounted.
     TaskTime,
     /// The task that is taken out of a queue ordered by vtime, to run, is the first one that may run on the CPU.
     PickOrder,
-    /// No CPU rests for longer than the promised bound while a task that may run there waits.
+    /// No CPU is idle for longer than the promised bound while a task that may run there waits.
     WorkConservation,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Invariant {
             Invariant::TwoPlaces => "no task is in two places",
             Invariant::LostWakeup => "no wake-up is lost",
             Invariant::Affinity => "affinity is respected",
-            Invariant::Count => "run queues count right",
+            Invariant::Count => "run queue counts are correct",
             Invariant::CallbackOrder => "callbacks come in order",
             Invariant::Story => "the trace is consistent",
             Invariant::CpuTime => "the time of a CPU is conserved",
@@ -65,7 +65,7 @@ impl fmt::Display for Invariant {
 /// An [`Invariant`] that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// When it was seen, ns.
+    /// When it was detected, ns.
     pub time_ns: u64,
     /// Which.
     pub invariant: Invariant,
@@ -90,7 +90,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What an audit finds, before names and times are put to it.
+/// A finding of the audit, without names and times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) invariant: Invariant,
@@ -118,10 +118,10 @@ pub(crate) struct Checker {
     pub(crate) audit: Audit,
     /// Events of the trace that the audit has seen.
     pub(crate) audited: usize,
-    /// Switches that stand later in the trace than they were decided, and that the audit has not seen: number of the
-    /// event, and when that was, ns.
+    /// Switches that the trace has later than they were decided, and that the audit has not seen: number of the event,
+    /// and time of the decision, ns.
     pub(crate) decided: VecDeque<(usize, u64)>,
-    /// Steps until the next look at everything.
+    /// Steps until the next check of everything.
     pub(crate) until_full: u32,
     /// When idle CPUs and waiting tasks are compared next, ns.
     pub(crate) next_idle_look_ns: u64,
@@ -147,14 +147,14 @@ impl Checker {
         }
     }
 
-    /// Takes the next event of the trace in; an error when it contradicts those before.
+    /// Processes the next event of the trace; an error if it contradicts earlier ones.
     pub(crate) fn audit_event(&mut self, event: &Event) -> Result<(), Finding> {
         let decided = self.decided.pop_front_if(|(index, _)| *index == self.audited);
         self.audited += 1;
         self.audit.event(event, decided.map_or(event.time_ns, |(_, decided_ns)| decided_ns))
     }
 
-    /// The first `events` of the trace, which the audit has seen, are forgotten: the others have lower numbers now.
+    /// The first `events` of the trace, which the audit has seen, were removed: the others have lower numbers now.
     pub(crate) fn forget(&mut self, events: usize) {
         self.audited = self.audited.saturating_sub(events);
         for (number, _) in &mut self.decided {
@@ -162,7 +162,7 @@ impl Checker {
         }
     }
 
-    /// Takes one of the touched tasks.
+    /// Removes one of the touched tasks.
     pub(crate) fn take_touched(&mut self) -> Option<u32> {
         let slot = self.touched.pop()?;
         self.is_touched[slot as usize] = false;

@@ -1,8 +1,7 @@
 //! Which calls of a scheduler's program cost [`CostModel::call_ns`] beyond their instruction.
 //!
-//! Those that take a lock, walk a queue or look through a mask. Every other one costs its instruction: it reads or
-//! writes a word, or the kernel translates it in line (`bpf_get_smp_processor_id`, `bpf_jiffies64`, look-ups in
-//! arrays).
+//! Those that take a lock, walk a queue or scan a mask. Every other one costs its instruction: it reads or writes a
+//! word, or the kernel translates it in line (`bpf_get_smp_processor_id`, `bpf_jiffies64`, look-ups in arrays).
 
 use fairground_bpf::{Callable, MAX_PRICES};
 
@@ -33,16 +32,16 @@ const PRICED: [&str; 21] = [
     "scx_bpf_select_cpu_dfl",
 ];
 
-/// The place of their price in [`CostModel::prices`].
+/// The index of their price in [`CostModel::prices`].
 const PLACE: u8 = 0;
 
-/// What has a price, and the place of that price.
+/// The calls that have a price, and its index.
 pub(crate) fn priced() -> Vec<(Callable, u8)> {
     PRICED.iter().map(|name| (Callable::Kfunc(name), PLACE)).collect()
 }
 
 impl CostModel {
-    /// The prices, each at its place, ns.
+    /// The prices by index, ns.
     pub(crate) fn prices(&self) -> [u32; MAX_PRICES] {
         let mut prices = [0; MAX_PRICES];
         // No cost is above a second.

@@ -9,13 +9,13 @@ use serde::Deserialize;
 pub(super) struct PresetFile {
     /// Its name.
     pub(super) name: &'static str,
-    /// What it stands for.
+    /// Its meaning.
     pub(super) about: &'static str,
     /// The values that differ from the default, as TOML.
     text: &'static str,
 }
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Value {

@@ -7,7 +7,7 @@
 /// its name.
 macro_rules! cost_table {
     ($($(#[doc = $doc:literal])+ $name:ident = $default:literal, $source:literal;)+) => {
-        /// What the steps of the simulated kernel take, of the CPU that does the step unless a field says otherwise.
+        /// The times of the simulated kernel's steps, on the CPU that does them unless a field states otherwise.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct CostModel {
             $($(#[doc = $doc])+ pub $name: u64,)+
@@ -35,10 +35,10 @@ macro_rules! cost_table {
     };
 }
 
-/// What is known of a cost.
+/// The description of a cost.
 pub(super) struct Cost {
     pub(super) name: &'static str,
-    /// What it stands for: the documentation of its field.
+    /// Its meaning: the documentation of its field.
     pub(super) about: &'static str,
     /// Its value in `modern`.
     pub(super) default: u64,
@@ -80,22 +80,22 @@ cost_table! {
     tick_ns = 1_500, "assumed";
     /// The interrupt of a high-resolution timer, without the wake-ups that it causes.
     timer_irq_ns = 1_000, "assumed";
-    /// How much later than asked for the sleep of a normal task may end.
+    /// The longest delay of the end of a normal task's sleep.
     timer_slack_ns = 50_000, "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
     /// A system call, without what it makes the scheduler do and without the bytes that it copies.
     syscall_ns = 200, "assumed";
     /// Copying a byte into a pipe or socket, or out of it.
     copy_byte_ps = 100, "assumed: 10 GB/s";
-    /// Making a process (`fork`), beyond the system call: what its parent pays before the child may run.
+    /// Creating a process (`fork`), beyond the system call: what its parent pays before the child may run.
     fork_ns = 0, "not modelled unless it is set";
-    /// The end of a process that another one has made, beyond the system call: what it pays before its parent hears of
-    /// it.
+    /// The exit of a process that another one has created, beyond the system call: what it pays before its parent is
+    /// notified.
     exit_ns = 0, "not modelled unless it is set";
     /// Moving a task to another CPU's run queue: paid by the CPU that wakes it there or pulls it.
     migration_ns = 300, "assumed";
-    /// CPU time that a task needs more after it has moved to another CPU, to fill the caches again.
+    /// Additional CPU time of a task after it has moved to another CPU, to fill the caches again.
     cache_refill_ns = 0, "not modelled: tasks have no footprint unless this is set";
-    /// The private cache of each CPU. With 0 every line that a task touches is fetched anew.
+    /// The private cache of each CPU. With 0 every line that a task touches is a miss.
     cache_bytes = 1_048_576, "assumed: a second-level cache of 1 MiB";
     /// Reading a line of 64 bytes that the CPU's cache holds, and the work on it.
     line_hit_ps = 4_000, "assumed: 16 words added up, 4 in a nanosecond";
@@ -104,6 +104,6 @@ cost_table! {
     /// An instruction of the scheduler's program.
     policy_insn_ps = 333, "assumed: one instruction per cycle at 3 GHz";
     /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
-    /// that works on a dispatch queue, looks for a task or for idle CPUs, or kicks a CPU.
-    call_ns = 0, "not told apart: a call is charged as the one instruction that it is";
+    /// that works on a dispatch queue, searches for a task or for idle CPUs, or kicks a CPU.
+    call_ns = 0, "not distinguished: a call is charged as the one instruction that it is";
 }

@@ -6,7 +6,7 @@ use super::CpuMask;
 use crate::abi::MAX_CPUS;
 use crate::topology::Topology;
 
-/// A mask that knows which of its words hold a CPU, so that a search passes over the others.
+/// A mask with an index of its non-zero words, so that a search skips the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Summed {
     mask: CpuMask,
@@ -81,7 +81,7 @@ impl Summed {
     }
 }
 
-/// What [`IdleCpus::select_default`] is asked.
+/// The arguments of [`IdleCpus::select_default`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SelectCpu<'a> {
     /// The CPU on which the task ran last.
@@ -197,9 +197,9 @@ impl IdleCpus {
         idle
     }
 
-    /// Picks and claims an idle CPU of `allowed`, a wholly idle core first, only such a one with `whole_core`
-    /// (`scx_pick_idle_cpu`). As in the kernel the search starts behind the CPU that the same `caller` CPU got last
-    /// time. Without SMT `whole_core` asks for nothing.
+    /// Picks and claims an idle CPU of `allowed`, preferably on a wholly idle core; `whole_core` requires one
+    /// (`scx_pick_idle_cpu`). As in the kernel, the search starts after the CPU that the same `caller` CPU got last.
+    /// Without SMT, `whole_core` has no effect.
     pub(crate) fn pick(&mut self, caller: u32, allowed: &CpuMask, whole_core: bool) -> Option<u32> {
         let start = self.last_pick[caller as usize] + 1;
         let on_core = if self.smt { self.cores.next_wrap(start, allowed) } else { None };

@@ -1,8 +1,7 @@
-//! Iterations over a dispatch queue that tasks come to and leave meanwhile (`bpf_iter_scx_dsq_*`).
+//! Iterations over a dispatch queue that changes meanwhile (`bpf_iter_scx_dsq_*`).
 //!
-//! The kernel keeps its cursor as an element of the list. Here a cursor names the task behind which it stands, and a
-//! task that leaves hands its cursors to its neighbour: the same place, without an element that every walk must pass
-//! over.
+//! The kernel keeps its cursor as an element of the list. Here a cursor holds the task after which it is, and a task
+//! that leaves passes its cursors to its neighbour: the same position, without an element that every walk must skip.
 
 use super::{DispatchQueues, Dsq, DsqError, NONE, some};
 
@@ -97,7 +96,7 @@ impl DispatchQueues {
         }
     }
 
-    /// Ends all iterations: for a program that was stopped in the midst of one.
+    /// Ends all iterations: for a program that was stopped during one.
     pub(crate) fn end_all(&mut self) {
         for index in 0..self.cursors.len() {
             self.end(Cursor(index as u32));

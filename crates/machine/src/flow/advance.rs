@@ -1,4 +1,4 @@
-//! What the running task does next in user space, and what that does to others.
+//! Advances the running task in user space, and applies its effects on others.
 
 use fairground_trace::{EventKind, TaskState};
 
@@ -123,7 +123,7 @@ impl Machine {
             self.kernel.events.arm(EventHandle::Cpu(cpu, CpuEvent::Signal), at);
         }
         if self.kernel.task(slot).begins && start_ns > self.kernel.clock.now_ns() {
-            // On its way out of the kernel it sees the signal by itself.
+            // It handles the signal on its way out of the kernel.
             self.take_signal(slot);
             self.kernel.arm_cpu(cpu, armed_ns.min(start_ns));
         }
@@ -140,7 +140,7 @@ impl Machine {
         })
     }
 
-    /// Takes a task that has a signal out of its computation; it is advanced the next time that it runs.
+    /// Interrupts the computation of a task with a signal; it is advanced the next time that it runs.
     pub(crate) fn take_signal(&mut self, slot: Slot) {
         let task = self.kernel.task_mut(slot);
         if !std::mem::take(&mut task.signalled) {

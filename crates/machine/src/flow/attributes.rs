@@ -1,4 +1,4 @@
-//! Changes of a task's nice value, slice length and affinity, by itself.
+//! Changes by a task of its own nice value, slice length and affinity.
 
 use fairground_trace::{EventKind, TaskState};
 
@@ -28,7 +28,7 @@ impl Machine {
 
     /// `__setparam_fair` (6.12: `__setscheduler_params`): slices of a task's own length. Callbacks as for a nice value.
     pub(crate) fn set_custom_slice(&mut self, slot: Slot, slice_ns: u64) -> Step {
-        /// What the kernel lets a task ask for, ns.
+        /// The slice lengths that the kernel accepts, ns.
         const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
         self.reweight(slot, |machine| {
             let mem = machine.program.memory();
@@ -39,7 +39,7 @@ impl Machine {
         })
     }
 
-    /// Takes a task out, changes it, tells the scheduler its weight and puts it back, at the running CPU's cost.
+    /// Dequeues a task, changes it, passes its weight to the scheduler and enqueues it, charged to the running CPU.
     fn reweight(&mut self, slot: Slot, change: impl FnOnce(&mut Self) -> Step) -> Step {
         self.at_its_cost(self.kernel.this_cpu, |machine| {
             machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
@@ -50,7 +50,7 @@ impl Machine {
         })
     }
 
-    /// Puts a task back after a change: a running one through the local queue and on, another one by `ops.enqueue()`.
+    /// Enqueues a task after a change: a running one through the local queue and on, another one by `ops.enqueue()`.
     fn restore(&mut self, slot: Slot) -> Step {
         let (cpu, flags) = (self.kernel.task(slot).cpu, enq::RESTORE | enq::NOCLOCK);
         if self.kernel.runs(slot) {

@@ -97,7 +97,7 @@ impl Machine {
         }
     }
 
-    /// Tells the program which CPU it runs on, what time it is, and which task is current.
+    /// Sets the CPU, the time and the current task for the program.
     #[inline]
     fn set_context(&mut self) {
         let cpu = self.kernel.this_cpu;
@@ -112,7 +112,7 @@ impl Machine {
         self.kernel.queues.end_all();
         let text = format!("{what}: {trap}");
         if self.kernel.exit.is_some() {
-            // Its time is over already, for another reason; this one is worth telling all the same.
+            // The scheduler is already out, for another reason; the trap is reported nevertheless.
             self.kernel.print_line(&text);
         }
         self.kernel.error(text);
@@ -133,8 +133,7 @@ impl Machine {
         insns
     }
 
-    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
-    /// are carried over.
+    /// The cost of the scheduler's instructions and calls since the last time, ns; fractions are carried over.
     #[inline]
     pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
         let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);

@@ -1,4 +1,4 @@
-//! Cgroups: what the scheduler is told of the tree, and tasks that move in it.
+//! Cgroups: the callbacks about the tree, and tasks that move in it.
 
 use fairground_trace::EventKind;
 
@@ -13,8 +13,7 @@ use crate::op::Op;
 const ERRNO_MAX: i32 = 4095;
 
 impl Machine {
-    /// `scx_cgroup_init`: the scheduler is told of every cgroup, parents first, before it is told of any task.
-    /// Callback: `cgroup_init`.
+    /// `scx_cgroup_init`: every cgroup is initialised, parents first, before any task. Callback: `cgroup_init`.
     pub(crate) fn init_cgroups(&mut self) -> Step {
         for cgroup in self.kernel.cgroups.pre_order() {
             if self.kernel.exit.is_some() {
@@ -70,7 +69,7 @@ impl Machine {
 
     /// `cgroup_migrate` of tasks that move together, as the threads of a process do: all of them or none.
     ///
-    /// Those that are there already are left alone (`cgroup_migrate_prepare_dst`).
+    /// Those that are there already are skipped (`cgroup_migrate_prepare_dst`).
     ///
     /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of
     /// all; when one is refused, `cgroup_cancel_move` of those before it, and no task moves. Then for each: if it is

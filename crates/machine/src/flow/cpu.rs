@@ -1,4 +1,4 @@
-//! One CPU: computing, being interrupted, and what comes when kernel work there is done.
+//! One CPU: computation, interrupts, and the end of kernel work.
 
 use fairground_trace::TaskState;
 
@@ -9,8 +9,8 @@ use crate::kernel::{Slot, Stage};
 use crate::op::Op;
 
 impl Machine {
-    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs,
-    /// and the CPU goes on with what is to be done there.
+    /// An interrupt, or the end of an activity, on a CPU: the running task's burst is updated, `step` runs, and the CPU
+    /// continues with its next work.
     #[inline]
     pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         self.kernel.this_cpu = cpu;
@@ -46,8 +46,8 @@ impl Machine {
         })
     }
 
-    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
-    /// what is next: schedule, let the task go on, or rest.
+    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU
+    /// schedules, continues the task, or idles.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
         while self.does_next(cpu)? && self.failure.is_none() {}
         Ok(())

@@ -11,7 +11,7 @@ use crate::{Exit, ExitKind};
 
 impl Machine {
     /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task
-    /// `dequeue`, `stopping`, `quiescent` as its state demands, `disable`, `exit_task`; then `exit`. The kernel's own
+    /// `dequeue`, `stopping`, `quiescent` as its state requires, `disable`, `exit_task`; then `exit`. The kernel's own
     /// scheduler would take over from here; the simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
@@ -35,7 +35,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`), half a timeout after the last
+    /// The watchdog's check of every task that waits to run (`check_rq_for_timeouts`), half a timeout after the last
     /// one. Ejects the scheduler if a task has been runnable for longer than the timeout without running.
     pub(crate) fn check_for_stall(&mut self) {
         if let Some((slot, waited_ns)) = self.kernel.stalled_task(self.watchdog_ns) {
@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// The next look, half a timeout from now.
+    /// The next check, half a timeout from now.
     pub(crate) fn arm_watchdog(&mut self) {
         let at_ns = self.kernel.clock.now_ns() + (self.watchdog_ns / 2).max(1);
         self.kernel.plan(agenda::WATCHDOG, Some(at_ns));

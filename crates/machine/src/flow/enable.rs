@@ -152,7 +152,7 @@ fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
     }
 }
 
-/// Room for the cpumasks that programs see.
+/// The memory of the cpumasks that programs see.
 fn guest_masks(program: &Instance<Kernel>) -> Result<GuestMasks, MachineError> {
     Ok(GuestMasks {
         possible: program.alloc(offsets::CPUMASK_SIZE, 8)?,
@@ -162,14 +162,14 @@ fn guest_masks(program: &Instance<Kernel>) -> Result<GuestMasks, MachineError> {
     })
 }
 
-/// Shows the tree to the program.
+/// Writes the tree for the program.
 fn publish_cgroups(program: &Instance<Kernel>, cgroups: &mut Cgroups) -> Result<(), MachineError> {
     let base = program.alloc(cgroup::STRIDE * cgroups.len() as u64, 64)?;
     cgroups.publish(program.memory(), base).map_err(MachineError::Memory)
 }
 
-/// What the machine, not the program, says: `CONFIG_HZ`, and which CPUs share a core, a cache, a node and a socket, for
-/// a program that asks for it.
+/// The values that the machine determines: `CONFIG_HZ`, and which CPUs share a core, a cache, a node and a socket, for
+/// a program that reads them.
 fn preset(
     program: &mut Instance<Kernel>,
     policy: &Policy,
@@ -188,7 +188,7 @@ fn preset(
     Ok(())
 }
 
-/// What holds from the start on.
+/// Applies the changes of the start.
 fn apply_first(
     changes: Vec<Change>,
     program: &mut Instance<Kernel>,

@@ -1,4 +1,4 @@
-//! Onto a run queue and off it.
+//! Enqueueing and dequeueing.
 
 use super::{Machine, Step};
 use crate::abi::{self, deq, enq, ops_flag};
@@ -8,7 +8,7 @@ use crate::op::Op;
 /// Where [`Machine::do_enqueue_task`] puts a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sticky {
-    /// Where the scheduler wants it.
+    /// Where the scheduler decides.
     No,
     /// Into the local queue of its CPU: it runs there at once.
     Here,
@@ -144,7 +144,7 @@ impl Machine {
     }
 
     /// `activate_task` for a wake-up or a new task, then what `wakeup_preempt` and `task_woken_scx` do: an idle CPU is
-    /// told, and direct dispatches to other CPUs are carried out.
+    /// notified, and direct dispatches to other CPUs are carried out.
     pub(crate) fn activate_woken(&mut self, slot: Slot, enq_flags: u64) -> Step {
         self.enqueue_task(slot, enq_flags, Sticky::No)?;
         let cpu = self.kernel.task(slot).cpu;
@@ -154,8 +154,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `move_queued_task`: takes a runnable task that does not run from its run queue to another one, where the
-    /// scheduler is asked anew.
+    /// `move_queued_task`: takes a runnable task that does not run from its run queue to another one, where it is
+    /// enqueued again.
     pub(crate) fn move_queued_task(&mut self, slot: Slot, cpu: u32) -> Step {
         self.kernel.task_mut(slot).migrating = true;
         self.dequeue_task(slot, deq::NOCLOCK)?;

@@ -1,4 +1,4 @@
-//! Tasks come and go.
+//! Fork and exit.
 
 use fairground_trace::{EventKind, TaskInfo, TaskState};
 
@@ -124,7 +124,7 @@ impl Machine {
             mem.store_u8(args + init_task_args::FORK, 1)?;
             let cgroup = self.kernel.cgroups.addr(self.kernel.task(slot).cgroup);
             mem.store_u64(args + init_task_args::CGROUP, cgroup)?;
-            // Kfuncs take it for a task from here on.
+            // Kfuncs accept it as a task from here on.
             self.kernel.task_mut(slot).scx_state = ScxState::Init;
             let result = self.call(Op::InitTask, Some(slot), &[addr, args]) as i32;
             if result != 0 || self.broken {
@@ -179,7 +179,7 @@ impl Machine {
         Ok(())
     }
 
-    /// `scx_ops_exit_task`: the task leaves the scheduler's care. Callbacks: `disable`, `exit_task`.
+    /// `scx_ops_exit_task`: the task leaves the scheduler. Callbacks: `disable`, `exit_task`.
     pub(crate) fn exit_task(&mut self, slot: Slot) {
         if self.kernel.task(slot).scx_state == ScxState::Enabled {
             self.call_task(Op::Disable, slot, None);

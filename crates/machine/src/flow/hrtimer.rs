@@ -28,8 +28,8 @@ impl Machine {
         }
     }
 
-    /// A sleep is over, in an interrupt of its own or in one that is under way. What the interrupt costs comes behind
-    /// all that end in it.
+    /// A sleep is over, in an interrupt of its own or in one that is under way. The cost of the interrupt is charged
+    /// after all that end in it.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
             self.kernel.wake_from_idle(cpu);

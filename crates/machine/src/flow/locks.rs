@@ -1,4 +1,4 @@
-//! Locks as the CPUs see them: tasks that spin, tasks that cannot be preempted, and what the trace says of both.
+//! The effects of locks on CPUs: tasks that spin, tasks that cannot be preempted, and their events in the trace.
 
 use fairground_trace::{EventKind, Label, LockFlags, TaskId, TaskState};
 use fairground_workload::LockKind;
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// A task need not spin any more: it looks at the lock again.
+    /// A task need not spin any more: it tries the lock again.
     pub(crate) fn spin_over(&mut self, actor: ActorId) {
         let Some(slot) = self.kernel.tasks.of_actor(actor) else { return };
         self.kernel.spinners.remove(slot);
@@ -58,8 +58,7 @@ impl Machine {
         self.kernel.look_again(slot);
     }
 
-    /// The running task begins to wait for a lock, or finds that another one has it now. `shared`: it wants to share it
-    /// with other readers.
+    /// The running task begins to wait for a lock, or finds that it has a new owner. `shared`: it waits as a reader.
     pub(crate) fn contention_begins(
         &mut self,
         cpu: u32,

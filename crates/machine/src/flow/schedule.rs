@@ -12,9 +12,9 @@ use crate::kernel::Slot;
 use crate::layout::offsets;
 use crate::op::Op;
 
-/// What the pass found.
+/// The result of the pass.
 enum Pick {
-    /// What ran before goes on.
+    /// The previous task continues.
     Keep,
     /// This task.
     Task(Slot),
@@ -99,8 +99,8 @@ impl Machine {
         Ok(Pick::Task(slot))
     }
 
-    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes
-    /// on.
+    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: the previous task
+    /// continues.
     fn balance(&mut self, cpu: u32, prev: Option<Slot>) -> Step<bool> {
         let mem = self.program.memory();
         self.kernel.update_curr(mem, cpu)?;
@@ -180,7 +180,7 @@ impl Machine {
         Ok(again)
     }
 
-    /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread;
+    /// The pass after a thread of a higher class, which no callback reports. `prev`: what ran before that thread;
     /// `meter`: since when this pass is going on.
     pub(super) fn schedule_after_stop(
         &mut self,
@@ -231,7 +231,7 @@ impl Machine {
         Ok(())
     }
 
-    /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up.
+    /// `put_prev_task_scx`: the previous task leaves. Callbacks: `stopping`, and `enqueue` when its slice is used up.
     /// True: the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room
     /// for it.
     pub(crate) fn put_prev(&mut self, cpu: u32, slot: Slot, next_is_idle: bool) -> Step<bool> {

@@ -37,7 +37,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Something happens on a CPU: takes off the running task's burst what it computed up to now.
+    /// Subtracts what the running task computed up to now from its burst.
     #[inline]
     pub(crate) fn settle(&mut self, cpu: u32) {
         let now = self.clock.now_ns();
@@ -160,7 +160,7 @@ impl Kernel {
         }
     }
 
-    /// A slice that is used up is filled up: no other task wants the CPU, or the task is about to run.
+    /// Refills a slice that is used up: no other task waits for the CPU, or the task is about to run.
     #[inline]
     pub(crate) fn refill_slice(&mut self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
         let task = self.task(slot);
@@ -178,9 +178,8 @@ impl Kernel {
         Ok(self.task(slot).slice(mem)? != 0)
     }
 
-    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or, where it `rests`, from
-    /// the idle task to the idle task over and over) is let run on only in steps of simulated time, so that the
-    /// watchdog sees it.
+    /// A CPU whose scheduling passes make no progress (at one instant, or, where it `rests`, repeatedly from the idle
+    /// task to the idle task) continues only in steps of simulated time, so that the watchdog detects it.
     #[inline]
     pub(crate) fn limit_passes(&mut self, cpu: u32, rests: bool) {
         let now = self.clock.now_ns();

@@ -1,9 +1,8 @@
 //! What the CPUs' caches hold of the tasks' own memory.
 //!
-//! Each CPU has one private cache of [`CostModel::cache_bytes`]. It holds whole lines of tasks, those of the task that
-//! touched its memory last being kept longest. What goes when room is needed is taken from the task that has been away
-//! for longest; of one task, no line is better than another: a sweep over more than the cache holds finds what was
-//! left, where a real cache that forgets the oldest line first would find nothing.
+//! Each CPU has one private cache of [`CostModel::cache_bytes`]. It holds whole lines of tasks, evicted from the task
+//! whose last use of its memory is the oldest. The lines of one task are equal: a sweep over more than the cache holds
+//! hits the lines that were left, where a real LRU cache would only miss.
 
 use fairground_trace::TaskId;
 
@@ -12,7 +11,7 @@ use crate::CostModel;
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: u64 = 64;
 
-/// Tasks that one cache remembers. Those that were away for longer have lost everything.
+/// Maximum tasks in one cache. Older ones have no lines left.
 const MAX_OWNERS: usize = 64;
 
 /// The caches of a machine.

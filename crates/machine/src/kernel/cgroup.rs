@@ -39,7 +39,7 @@ pub(crate) struct Cgroup {
     pub(crate) level: u32,
     /// `cpu.weight` (`tg->scx_weight`).
     pub(crate) weight: u32,
-    /// `SCX_TG_INITED`: `ops.cgroup_init()` was told, or there is none to tell.
+    /// `SCX_TG_INITED`: `ops.cgroup_init()` was called, or there is none.
     pub(crate) inited: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Cgroups {
     list: Vec<Cgroup>,
     /// Guest address of the first `struct cgroup`.
     base: u64,
-    /// Any below the root: the trace then speaks of them.
+    /// Whether any is below the root: the trace then has them.
     pub(crate) in_trace: bool,
 }
 

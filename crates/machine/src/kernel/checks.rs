@@ -1,5 +1,5 @@
-//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set: after each step what it touched, and
-//! now and then everything.
+//! The simulator's invariants, checked if [`crate::MachineConfig::check`] is set: after each step what it touched, and
+//! periodically everything.
 
 use fairground_trace::{TaskId, TaskState};
 
@@ -9,8 +9,8 @@ use crate::check::{Finding, Invariant, Violation, Whereabouts};
 use crate::events::EventHandle;
 use crate::op::Op;
 
-/// At least so many steps lie between two looks at everything; more on a machine with more tasks and CPUs, so that the
-/// cost of a step does not grow with them.
+/// The least steps between two checks of everything; more on a machine with more tasks and CPUs, so that the cost of a
+/// step does not grow with them.
 const STEPS_BETWEEN_FULL_LOOKS: u32 = 64;
 
 /// Why an actor sleeps for ever, if it does; the other argument says whether a timer will end its sleep.
@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// What must hold between two steps: of the tasks and CPUs that the last one touched, and in turn of all.
+    /// Checks the tasks and CPUs that the last step touched, and periodically all.
     pub(crate) fn check_step(&mut self, in_vain: WaitsInVain<'_>, idle_bound_ns: Option<u64>) {
         self.audit_trace();
         let mut cpus = std::mem::take(&mut self.checker.cpus);
@@ -60,7 +60,7 @@ impl Kernel {
         }
     }
 
-    /// Tells the audit what happened since it looked last.
+    /// Passes the events since the last check to the audit.
     pub(crate) fn audit_trace(&mut self) {
         // The trace was emptied between two steps: the audit cannot go on.
         if self.trace.len() < self.checker.audited {
@@ -88,7 +88,7 @@ impl Kernel {
         }
     }
 
-    /// Looks at a task, and names the CPUs whose counts it is in now or was in before.
+    /// Checks a task, and adds the CPUs whose counts it is in now or was in before.
     fn check_task(&mut self, slot: Slot, in_vain: WaitsInVain<'_>, cpus: &mut Vec<u32>) {
         if let Some((invariant, what)) = self.wrong_with_task(slot, in_vain) {
             self.violate(invariant, Some(slot), what.to_owned());
@@ -140,11 +140,11 @@ impl Kernel {
         let rq = &self.cpus[cpu as usize];
         let (idle, counted) = (rq.is_idle(), rq.nr_running());
         if idle && !rq.need_resched && !self.queues.is_empty(rq.local) {
-            let what = "it rests while its local queue holds a task".to_owned();
+            let what = "it is idle while its local queue holds a task".to_owned();
             self.violate_cpu(Invariant::LostWakeup, cpu, what);
         }
         if idle == self.busy.test(cpu) {
-            let what = "it is wrong in the set of busy CPUs".to_owned();
+            let what = "the set of busy CPUs is wrong about it".to_owned();
             self.violate_cpu(Invariant::Count, cpu, what);
         }
         let runnable = self.checker.runnable(cpu);
@@ -167,9 +167,8 @@ impl Kernel {
         }
     }
 
-    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, but for what the decisions took that
-    /// led to the task's switches: the trace gives that to the task that leaves, the kernel's books to the one that
-    /// comes.
+    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, except for the time of the decisions
+    /// that led to the task's switches: the trace gives it to the previous task, the kernel's accounting to the next.
     fn check_life(&mut self, slot: Slot) {
         let now = self.clock.now_ns();
         let task = self.task(slot);
@@ -183,14 +182,14 @@ impl Kernel {
         let ahead_ns = life.ahead_ns() + self.late.ahead_ns(task.id, now);
         if told_ns.checked_add_signed(ahead_ns) != Some(booked_ns) || missing_ns != 0 {
             let what = format!(
-                "it ran {booked_ns} ns by the kernel's books and {told_ns} ns by the trace, where \
-                 {ahead_ns} ns more are due to decisions; {missing_ns} ns of its life are missing"
+                "it ran {booked_ns} ns by the kernel's accounting and {told_ns} ns by the trace, where \
+                 {ahead_ns} ns more are due to decisions; {missing_ns} ns of its lifetime are missing"
             );
             self.violate(Invariant::TaskTime, Some(slot), what);
         }
     }
 
-    /// At the end: every ns of every CPU was a task's or the idle task's, and no task's time got lost.
+    /// At the end: all time of every CPU belongs to a task or the idle task, and no task's time is missing.
     pub(crate) fn check_time(&mut self, in_vain: WaitsInVain<'_>) {
         self.audit_trace();
         self.check_everything(in_vain);
@@ -203,8 +202,8 @@ impl Kernel {
         }
     }
 
-    /// Work conservation: whether a CPU rests and a task that may run there waits, both for longer than the bound.
-    /// Looked at four times in each bound, so that a breach is seen a quarter of the bound late at most. A switch that
+    /// Work conservation: whether a CPU is idle and a task that may run there waits, both for longer than the bound.
+    /// Checked four times in each bound, so a violation is detected at most a quarter of the bound late. A switch that
     /// is decided counts, though the trace does not have it yet.
     fn check_idle(&mut self, bound_ns: u64) {
         let now = self.clock.now_ns();
@@ -235,7 +234,7 @@ impl Kernel {
         });
         if let Some((slot, cpu, waited_ns, rested_ns)) = breach {
             let what = format!(
-                "CPU {cpu} has rested for {rested_ns} ns while the task, which may run there, has \
+                "CPU {cpu} has been idle for {rested_ns} ns while the task, which may run there, has \
                  waited for {waited_ns} ns; the bound is {bound_ns} ns"
             );
             self.violate(Invariant::WorkConservation, Some(slot), what);

@@ -1,6 +1,5 @@
 //! Topological CPU numbers (`kernel/sched/ext/cid.c`, Linux 7.2): CPUs that share a core, a cache or a node have
-//! numbers next to each other. A scheduler of the cid form (`struct sched_ext_ops_cid`) hears of CPUs by these numbers
-//! alone.
+//! numbers next to each other. A scheduler of the cid form (`struct sched_ext_ops_cid`) gets these numbers only.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +56,7 @@ impl Cids {
         self.cid_of[cpu as usize]
     }
 
-    /// `scx_cpu_arg`: what a callback is told for a CPU.
+    /// `scx_cpu_arg`: the number that a callback gets for a CPU.
     #[inline]
     pub(crate) fn told(&self, cpu: u32) -> u64 {
         u64::from(if self.form { self.cid_of[cpu as usize] } else { cpu })

@@ -1,4 +1,4 @@
-//! The machine's clock, and the ticks that go by it.
+//! The machine's clock and its ticks.
 
 /// Simulated time.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Clock {
         self.jiffies() * self.period_ns
     }
 
-    /// Lets a tick come at the next multiple of the period: when, ns; `None`: one is to come already.
+    /// Arms a tick at the next multiple of the period: when, ns; `None`: one is armed already.
     #[inline]
     pub(crate) fn start_tick(&mut self) -> Option<u64> {
         if self.next_tick_ns.is_some() {
@@ -63,7 +63,7 @@ impl Clock {
         self.next_tick_ns
     }
 
-    /// The tick comes; none is to come until [`Clock::start_tick`].
+    /// The tick comes; none is armed until [`Clock::start_tick`].
     pub(crate) fn tick(&mut self) {
         self.next_tick_ns = None;
     }

@@ -9,7 +9,7 @@ use crate::abi::{dsq, enq};
 #[derive(Clone, Copy, Debug)]
 struct DispatchEntry {
     slot: Slot,
-    /// Which time of being the scheduler's was meant; 0: the task was not the scheduler's.
+    /// The task's `qseq` at that time; 0: the scheduler did not own it.
     qseq: u64,
     dsq_id: u64,
     enq_flags: u64,
@@ -20,7 +20,7 @@ struct DispatchEntry {
 pub(crate) struct DispatchBuffer {
     entries: Vec<DispatchEntry>,
     capacity: u32,
-    /// Tasks that the present call of `ops.dispatch()` has dispatched or moved.
+    /// Tasks that the current call of `ops.dispatch()` has dispatched or moved.
     dispatched: u32,
 }
 
@@ -201,7 +201,7 @@ impl Kernel {
     }
 
     /// `move_remote_task_to_local_dsq`: deactivate there, activate here. The task is between run queues meanwhile, so
-    /// no callback hears of it.
+    /// no callback is called.
     pub(crate) fn move_remote_to_local(
         &mut self,
         mem: &Memory,

@@ -148,7 +148,7 @@ impl Hrtimers {
         self.lapses = true;
     }
 
-    /// When the interrupt under way is over by itself, ns; `None`: there is none, or its end is an event.
+    /// When the interrupt under way is over without an event, ns; `None`: there is none, or its end is an event.
     #[inline]
     pub(crate) fn lapses_ns(&self) -> Option<u64> {
         self.lapses.then_some(self.irqs_off_ns)
@@ -172,7 +172,7 @@ impl Hrtimers {
         self.queue.first().map_or(u64::MAX, |timer| timer.hard_ns)
     }
 
-    /// Asks for the cache lines that ending the first sleep begins with, or a new one.
+    /// Prefetches the cache lines that ending the first sleep, or a new one, reads first.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.queue.prefetch();
@@ -209,7 +209,7 @@ impl Hrtimers {
     }
 
     /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due
-    /// looks at the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its
+    /// reads the clock again, and continues if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its
     /// `retry`).
     fn next_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         let base_ns = *self.interrupt_ns.get_or_insert(now_ns);
@@ -225,8 +225,8 @@ impl Hrtimers {
 }
 
 impl CostModel {
-    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the
-    /// clock when it has been entered, a third of its cost after its time.
+    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that reads the clock
+    /// when it has been entered, a third of its cost after its time.
     #[inline]
     pub(crate) fn timer_reach_ns(&self) -> u64 {
         let entry_ns = if self.timer_slack_ns == 0 { 0 } else { self.timer_irq_ns / 3 };

@@ -65,7 +65,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// A kfunc changed the idle masks while a program may be looking at them.
+    /// A kfunc changed the idle masks while a program may be reading them.
     pub(crate) fn idle_masks_changed(&mut self, mem: &Memory) -> Result<(), Trap> {
         if self.idle_shown { self.show_idle_masks(mem) } else { Ok(()) }
     }

@@ -35,7 +35,7 @@ impl Kicks {
 }
 
 impl Kernel {
-    /// `resched_curr`: what runs on a CPU shall make room. Another CPU learns of it by an interrupt.
+    /// `resched_curr`: the current task of a CPU must leave. Another CPU gets an interrupt.
     pub(crate) fn resched_curr(&mut self, cpu: u32) {
         let rq = &mut self.cpus[cpu as usize];
         if rq.need_resched {
@@ -49,7 +49,7 @@ impl Kernel {
         }
     }
 
-    /// What runs on another CPU is to make room. If it is in the kernel, it sees that on its way out, before the
+    /// The current task of another CPU must leave. If it is in the kernel, it does so on its way out, before the
     /// interrupt arrives: the end of the work there is an event after all.
     fn look_on_way_out(&mut self, cpu: u32) {
         let rq = &self.cpus[cpu as usize];
@@ -66,8 +66,7 @@ impl Kernel {
         self.arm_cpu(cpu, at_ns);
     }
 
-    /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the
-    /// executing CPU has been charged so far.
+    /// Reschedule interrupts are sent at the end of the kernel work that the executing CPU has been charged so far.
     #[inline]
     pub(crate) fn flush_ipis(&mut self) {
         if !self.ipis.is_empty() {

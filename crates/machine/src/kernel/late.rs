@@ -1,9 +1,9 @@
-//! The trace, and switches that stand in it a little later than they are decided.
+//! Switches whose trace events come slightly later than their decisions.
 //!
 //! A kernel writes `sched_switch` when the choice is made: after the scheduler's own instructions, while the task that
-//! leaves is still on the CPU. Its books (`update_curr_scx`, `set_next_task_scx`) go by the run-queue clock, which
-//! `__schedule` reads once, before. So the time of a decision is the leaving task's in the trace and the coming task's
-//! in the books. Here a choice is made in no time and paid for afterwards; its event waits in [`Late`] until then.
+//! leaves is still on the CPU. Its accounting (`update_curr_scx`, `set_next_task_scx`) uses the run-queue clock, which
+//! `__schedule` reads once, before. So the time of a decision is the previous task's in the trace and the next task's
+//! in the accounting. Here a choice takes no time and is paid for afterwards; its event waits in [`Late`] until then.
 //! Nothing that happens on the same CPU or to one of the two tasks overtakes it: if something does happen there, the
 //! switch is written at once.
 
@@ -60,8 +60,8 @@ impl Late {
         self.switches.iter().any(|switch| switch.is_of(task))
     }
 
-    /// By how much the books of a task are ahead of the trace (negative: behind) at a time, because of switches that
-    /// the trace does not know yet, ns.
+    /// How far the accounting of a task is ahead of the trace (negative: behind) at a time, because of switches that
+    /// the trace does not have yet, ns.
     pub(crate) fn ahead_ns(&self, task: TaskId, now_ns: u64) -> i64 {
         let since = |switch: &LateSwitch| (now_ns - switch.decided_ns) as i64;
         self.switches

@@ -63,7 +63,7 @@ pub(crate) use timers::{Timer, Timers};
 pub(crate) mod agenda {
     /// The timer tick, on all busy CPUs at once.
     pub(crate) const TICK: u32 = 0;
-    /// The watchdog looks.
+    /// The watchdog checks the waiting tasks.
     pub(crate) const WATCHDOG: u32 = 1;
     /// The next setting takes effect.
     pub(crate) const SETTING: u32 = 2;
@@ -86,7 +86,7 @@ pub(crate) enum DirectDispatch {
     Done,
 }
 
-/// Everything that the simulated kernel knows.
+/// The state of the simulated kernel.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) clock: Clock,
@@ -188,7 +188,7 @@ impl Kernel {
         self.cpus[self.task(slot).cpu as usize].curr() == Some(slot)
     }
 
-    /// Asks for the cache lines of a task.
+    /// Prefetches a task.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
         if let Some(task) = self.tasks.get(slot) {

@@ -85,7 +85,7 @@ impl Kernel {
         }
     }
 
-    /// A task has waited for too long: the callback that heard of it last.
+    /// A task has waited for too long: the last callback about it.
     pub(crate) fn explain_stall(&mut self, policy: &Policy, slot: Slot) {
         let task = self.task(slot);
         let Some(kind) = task.last_call else { return };

@@ -166,7 +166,7 @@ impl Kernel {
         }
     }
 
-    /// `destroy_dsq`: an empty queue goes; one that is in use ejects the scheduler; a missing one is no matter.
+    /// `destroy_dsq`: an empty queue goes; one that is in use ejects the scheduler; a missing one is ignored.
     pub(crate) fn destroy_dsq(&mut self, id: u64) {
         let Some(dsq) = self.queues.user(id) else { return };
         let queued = self.queues.len(dsq);

@@ -12,7 +12,7 @@ use crate::layout::offsets;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Rq {
-    /// What runs; `None`: the idle task.
+    /// The current task; `None`: the idle task.
     curr: Option<Slot>,
     /// `SCX_DSQ_LOCAL`.
     pub(crate) local: Dsq,
@@ -22,9 +22,9 @@ pub(crate) struct Rq {
     armed_ns: u64,
     /// Runnable tasks of this run queue, the running one included.
     nr_running: u32,
-    /// `TIF_NEED_RESCHED` of what runs.
+    /// `TIF_NEED_RESCHED` of the current task.
     pub(crate) need_resched: bool,
-    /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
+    /// The current task cannot be preempted: it holds a spin lock, or spins for one (`preempt_disable`).
     pub(crate) unpreempted: bool,
     /// `SCX_RQ_IN_BALANCE`: looking for the next task.
     pub(crate) in_balance: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Rq {
     pub(crate) addr: u64,
     /// Guest address of its idle task.
     pub(crate) idle_addr: u64,
-    /// The instant of the last scheduling pass, ns, and the passes that led nowhere since.
+    /// The instant of the last scheduling pass, ns, and the passes without progress since.
     pass_time_ns: u64,
     vain_passes: u32,
     /// Where `cpumask_any_distribute` went last (`distribute_cpu_mask_prev`).
@@ -48,9 +48,9 @@ pub(crate) struct Rq {
 }
 
 impl Rq {
-    /// Scheduling passes of a CPU that may lead nowhere at one instant.
+    /// Maximum scheduling passes of a CPU without progress at one instant.
     const VAIN_PASSES_MAX: u32 = 1_000;
-    /// How long each further one takes, ns: so the watchdog sees such a CPU.
+    /// How long each further one takes, ns: so the watchdog detects such a CPU.
     pub(crate) const VAIN_PASS_NS: u64 = 1_000_000;
 
     /// An idle CPU, whose `struct rq` and idle task lie at these guest addresses.
@@ -76,13 +76,13 @@ impl Rq {
         }
     }
 
-    /// What runs; `None`: the idle task.
+    /// The current task; `None`: the idle task.
     #[inline]
     pub(crate) fn curr(&self) -> Option<Slot> {
         self.curr
     }
 
-    /// Lets a task run, or the idle task. Whatever runs can be preempted at first.
+    /// Sets the current task, or the idle task. It can be preempted at first.
     #[inline]
     pub(crate) fn run(&mut self, next: Option<Slot>, now_ns: u64) {
         (self.curr, self.unpreempted) = (next, false);
@@ -127,7 +127,7 @@ impl Rq {
         std::mem::replace(&mut self.armed_ns, at_ns) != at_ns
     }
 
-    /// What runs is to make room, and may.
+    /// The current task must leave, and can be preempted.
     #[inline]
     pub(crate) fn makes_room(&self) -> bool {
         self.need_resched && !self.unpreempted
@@ -189,8 +189,8 @@ impl Rq {
         Some(next)
     }
 
-    /// Counts a scheduling pass. True: too many of them have led nowhere, at one instant or, where the CPU `rests`,
-    /// from the idle task to the idle task over and over.
+    /// Counts a scheduling pass. True: too many of them made no progress, at one instant or, where the CPU `rests`,
+    /// repeatedly from the idle task to the idle task.
     pub(crate) fn count_pass(&mut self, now_ns: u64, rests: bool) -> bool {
         let since_ns = now_ns.saturating_sub(self.pass_time_ns);
         self.pass_time_ns = now_ns;

@@ -12,8 +12,7 @@ impl Kernel {
     /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
     ///
     /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the
-    /// present tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the
-    /// expiry.
+    /// present tick is under way; of a periodic timer (`absolute`), the first tick at or after the expiry.
     pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
         let (now, tick) = (self.clock.now_ns(), self.clock.period_ns());
         if self.sleep_timers == SleepTimers::Hrtimer || at_ns <= now {
@@ -60,7 +59,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
+    /// `ttwu_runnable`: the task has called for sleep but is still on its run queue; it will not sleep.
     pub(crate) fn wake_about_to_sleep(&mut self, slot: Slot) {
         let this = self.this_cpu;
         let task = self.task_mut(slot);
@@ -84,8 +83,8 @@ impl Kernel {
         }
     }
 
-    /// The way off the executing CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being
-    /// paid now.
+    /// The cost of blocking or exiting is charged to the executing CPU before the scheduler is called. True: it is
+    /// being charged now.
     pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
         let (cpu, cost_ns) = (self.this_cpu, self.cost.block_ns);
         let task = self.task_mut(slot);

@@ -1,5 +1,5 @@
-//! A task as the simulated kernel keeps it. What programs may read and write of it lies in guest memory
-//! ([`crate::layout`]); what only the core knows lies here.
+//! A task as the simulated kernel keeps it. The fields that programs may access are in guest memory
+//! ([`crate::layout`]); those of the core alone are here.
 
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CallbackKind, TaskId, TaskState};
@@ -21,7 +21,7 @@ impl Slot {
     }
 }
 
-/// Where a dispatch goes.
+/// The target of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DsqRef {
     /// The local queue of a CPU.
@@ -56,11 +56,11 @@ pub(crate) enum Stage {
     Block(TaskState, Option<u64>),
     /// `sched_yield`.
     Yield,
-    /// Be gone.
+    /// Exit.
     Exit,
 }
 
-/// Where in its life within sched_ext a task is (`enum scx_task_state`).
+/// The state of a task within sched_ext (`enum scx_task_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum ScxState {
@@ -74,7 +74,7 @@ pub(crate) enum ScxState {
     Enabled = 3,
 }
 
-/// Where a task stands in the protocol of callbacks.
+/// The state of a task in the protocol of callbacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Before `runnable`, after `quiescent`.
@@ -85,17 +85,16 @@ pub(crate) enum Phase {
     Running,
 }
 
-/// One task, in whole cache lines. What every turn of it touches stands before what few turns do; see
-/// [`Task::HOT_BYTES`].
+/// One task, in whole cache lines. Fields that every on-CPU interval uses come first; see [`Task::HOT_BYTES`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Task {
     /// Guest address of its `task_struct`.
     pub(crate) addr: u64,
     pub(crate) stage: Stage,
-    /// Since when it is on the list that the watchdog looks at, ns.
+    /// Since when it is on the list that the watchdog checks, ns.
     pub(crate) runnable_at_ns: u64,
-    /// Brands each time that the scheduler owned it.
+    /// Identifies each time that the scheduler owned it.
     pub(crate) qseq: u64,
     /// A direct dispatch that is not carried out yet: queue and flags.
     pub(crate) ddsp: Option<(u64, u64)>,
@@ -106,7 +105,7 @@ pub(crate) struct Task {
     pub(crate) left_at_ns: u64,
     /// The timer that ends its sleep, if high-resolution timers do that.
     pub(crate) timer: Option<Armed>,
-    /// Times that it left a CPU by itself, and otherwise: `nivcsw`.
+    /// Voluntary switches, and involuntary ones: `nivcsw`.
     pub(crate) nvcsw: u64,
     /// Allowed CPUs; `None`: all.
     pub(crate) allowed: Option<Box<CpuMask>>,
@@ -120,27 +119,27 @@ pub(crate) struct Task {
     /// The CPU to which the one that woke it has moved it.
     pub(crate) moved_to: Option<u32>,
     pub(crate) scx_state: ScxState,
-    /// `p->__state`: what it sleeps in, or runnable.
+    /// `p->__state`: its sleep state, or runnable.
     pub(crate) state: TaskState,
     /// The computation that it is in has begun together with the kernel work before it, and none of it is done yet.
     pub(crate) begins: bool,
     pub(crate) ops_state: OpsState,
-    /// What the scheduler was told last about it; for the check of the order of callbacks.
+    /// Its state after the last callback; for the check of the order of callbacks.
     pub(crate) phase: Phase,
     /// The last callback about it, for the report of a stall.
     pub(crate) last_call: Option<CallbackKind>,
     /// `SCX_TASK_QUEUED`: on the run queue of the class.
     pub(crate) queued: bool,
-    /// It stands on the list that the watchdog looks at.
+    /// It is on the list that the watchdog checks.
     pub(crate) waiting: bool,
     pub(crate) reset_runnable_at: bool,
     pub(crate) deqd_for_sleep: bool,
     /// Between two run queues (`TASK_ON_RQ_MIGRATING`).
     pub(crate) migrating: bool,
     pub(crate) exiting: bool,
-    /// It has paid for the way into the sleep that it goes to.
+    /// It has paid for blocking.
     pub(crate) blocks: bool,
-    /// A signal came while it computed, and it has not noticed yet.
+    /// A signal came during its computation and is not handled yet.
     pub(crate) signalled: bool,
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
@@ -159,7 +158,7 @@ pub(crate) struct Task {
 const _: () = assert!(Task::HOT_BYTES <= 3 * 64);
 
 impl Task {
-    /// What every turn of a task touches lies in so many bytes from its start.
+    /// The fields that every on-CPU interval uses are in this many bytes from its start.
     pub(crate) const HOT_BYTES: usize = std::mem::offset_of!(Task, nivcsw);
 
     /// Whether it may run on a CPU.

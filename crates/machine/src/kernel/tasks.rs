@@ -16,7 +16,7 @@ const FIRST_PID: u32 = 1000;
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
     free: Vec<Slot>,
-    /// The place that each task has or had, in the order of their birth: by its pid less [`FIRST_PID`].
+    /// The place that each task has or had, in the order of creation: by its pid less [`FIRST_PID`].
     by_birth: Vec<Slot>,
     /// By actor: its task.
     by_actor: Vec<Option<Slot>>,
@@ -32,7 +32,7 @@ impl Tasks {
         Tasks { tasks, free, by_birth, by_actor, slab, cpus }
     }
 
-    /// Places that were ever taken.
+    /// Places that have been used.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.tasks.len()
@@ -87,7 +87,7 @@ impl Tasks {
         &self.free
     }
 
-    /// The guest address of a task's `task_struct`, without a look at the task.
+    /// The guest address of a task's `task_struct`, without access to the task.
     #[inline]
     pub(crate) fn addr(&self, slot: Slot) -> u64 {
         self.slab + (u64::from(self.cpus) + u64::from(slot.0)) * offsets::TASK_STRIDE
@@ -149,7 +149,7 @@ impl Tasks {
         (Tasks::tid(task.pid) == tid && task.scx_state != ScxState::None).then_some(slot)
     }
 
-    /// The `p->scx.tid` of a pid: tasks count from 1 in the order of their birth.
+    /// The `p->scx.tid` of a pid: tasks count from 1 in the order of creation.
     pub(crate) fn tid(pid: u32) -> u64 {
         u64::from(pid - FIRST_PID) + 1
     }

@@ -69,7 +69,7 @@ fn release(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     Ok(0)
 }
 
-/// A CPU that does not exist, as "none found" is told: `nr_cpu_ids`.
+/// The result "none found", a CPU that does not exist: `nr_cpu_ids`.
 fn or_none(k: &Kernel, cpu: Option<u32>) -> u64 {
     u64::from(cpu.unwrap_or(k.nr_cpus()))
 }

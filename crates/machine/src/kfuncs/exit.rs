@@ -1,4 +1,4 @@
-//! Leaving, failing, and telling why.
+//! Exits, errors and their messages.
 
 use fairground_bpf::{Memory, format_bstr};
 
@@ -12,7 +12,7 @@ pub(super) const KFUNCS: &[Kfunc] =
 /// `MAX_BPRINTF_VARARGS`: arguments of one message.
 const MAX_ARGS: u64 = 12;
 
-/// `bstr_format`: the message, or an error of the scheduler that says what is wrong with it.
+/// `bstr_format`: the message, or an error of the scheduler that describes its fault.
 fn message(k: &mut Kernel, mem: &Memory, format: u64, data: u64, bytes: u64) -> Option<String> {
     if !bytes.is_multiple_of(8) || bytes > MAX_ARGS * 8 || (bytes != 0 && data == 0) {
         k.error(format!("invalid data={data:#x} and data__sz={bytes}"));

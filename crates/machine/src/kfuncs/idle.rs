@@ -120,7 +120,7 @@ fn shown(k: &mut Kernel, mem: &Memory, addr: u64) -> Ret {
     Ok(addr)
 }
 
-/// `const struct cpumask *scx_bpf_get_idle_cpumask()`: follows the truth until the callback returns.
+/// `const struct cpumask *scx_bpf_get_idle_cpumask()`: is kept up to date until the callback returns.
 fn get_idle_cpumask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     let addr = k.masks.idle_cpu;
     shown(k, mem, addr)

@@ -1,5 +1,5 @@
 //! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later
-//! spellings stand side by side, so that an object built for either finds its own.
+//! spellings are both defined, so that an object built for either can be linked.
 
 mod cgroup;
 mod cid;
@@ -19,7 +19,7 @@ use crate::kernel::Kernel;
 /// A kfunc by name.
 pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
 
-/// What a kfunc returns in r0, or why the scheduler's program ends in it.
+/// What a kfunc returns in r0, or why it ends the scheduler's program.
 type Ret = Result<u64, Trap>;
 
 /// All kfuncs.

@@ -1,4 +1,4 @@
-//! Making and unmaking dispatch queues, and looking at them.
+//! Creates, destroys and inspects dispatch queues.
 
 use fairground_bpf::Memory;
 

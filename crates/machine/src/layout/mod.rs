@@ -1,6 +1,6 @@
-//! What the simulated kernel looks like to a program: the types that CO-RE relocations are resolved against, and where
-//! the machine keeps their fields. Only fields that the machine really keeps up to date are there; a program that reads
-//! another one ends in a trap that names it.
+//! The simulated kernel as programs see it: the types that CO-RE relocations are resolved against, and the places of
+//! their fields. Contains only fields that the machine updates; a program that reads another one ends in a trap that
+//! names it.
 
 mod constants;
 pub(crate) mod offsets;

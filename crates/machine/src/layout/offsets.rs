@@ -1,15 +1,15 @@
-//! Byte offsets of what the machine itself reads and writes in guest memory. [`super::types`] tells programs the same
-//! numbers through BTF; a test compares the two.
+//! Byte offsets of the fields that the machine itself accesses in guest memory. [`super::types`] gives programs the
+//! same numbers through BTF; a test compares the two.
 
 /// Bytes from one `task_struct` to the next.
 pub(crate) const TASK_STRIDE: u64 = 448;
-/// What is read or written of a task when it wakes up, runs and sleeps lies in so many bytes from its start.
+/// The fields of a task that wake-up, run and sleep access are in this many bytes from its start.
 pub(crate) const TASK_HOT_BYTES: u64 = task::FLAGS;
 /// Three cache lines.
 const _: () = assert!(TASK_HOT_BYTES <= 3 * 64);
 
-/// `struct task_struct`. What every turn of a task touches lies in the first three cache lines: of many tasks, one that
-/// comes up is in no cache, and each line is waited for.
+/// `struct task_struct`. The fields that every on-CPU interval uses are in the first three cache lines: with many
+/// tasks, each line is a cache miss.
 pub(crate) mod task {
     use super::{sched_entity, scx_entity, thread_info};
 

@@ -1,7 +1,7 @@
 //! The topology that a scheduler's program reads: arrays that the loader of the object fills in.
 //!
-//! sched_ext has no kfunc that tells which CPUs share a core, a cache or a node. Programs take it from their loader, in
-//! global arrays indexed by CPU. A declaration tag says which array means what: `topology:core`, `:llc`, `:node`,
+//! sched_ext has no kfunc that returns which CPUs share a core, a cache or a node. Programs take it from their loader,
+//! in global arrays indexed by CPU. A declaration tag gives the meaning of an array: `topology:core`, `:llc`, `:node`,
 //! `:socket`.
 
 use fairground_bpf::{Global, GlobalType};

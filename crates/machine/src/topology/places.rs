@@ -11,7 +11,7 @@ const LLC: Level = ("last-level cache", |p| p.llc);
 const NODE: Level = ("node", |p| p.node);
 const SOCKET: Level = ("socket", |p| p.socket);
 
-/// What lies wholly inside of what. A node may hold several sockets, and a socket several nodes.
+/// Which level is wholly inside of which. A node may hold several sockets, and a socket several nodes.
 const INSIDE: [(Level, Level); 3] = [(CORE, LLC), (LLC, NODE), (LLC, SOCKET)];
 
 impl Topology {

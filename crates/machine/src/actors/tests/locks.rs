@@ -134,13 +134,13 @@ fn misuse_that_was_not_checked_before_is_a_typed_error() {
     let run = run(1);
     assert_eq!(
         error(vec![run.clone(), Op::Unlock(0)]),
-        "task `a` gives back the lock `l`, which it has not got at 1 ns"
+        "task `a` releases the lock `l`, which it does not hold at 1 ns"
     );
     assert_eq!(
         error(vec![Op::Lock(0), run.clone(), Op::Lock(0)]),
-        "task `a` takes the lock `l`, which it has at 1 ns"
+        "task `a` takes the lock `l`, which it holds at 1 ns"
     );
-    assert_eq!(error(vec![Op::Lock(0), run]), "task `a` ends while it has the lock `l` at 1 ns");
+    assert_eq!(error(vec![Op::Lock(0), run]), "task `a` exits while it holds the lock `l` at 1 ns");
 }
 
 /// A signal ends the wait for a mutex, and the task waits again behind the others; inside the kernel it is handled

@@ -1,4 +1,4 @@
-//! The checker is checked: a machine with one thing put wrong is caught soon, by the invariant that says so.
+//! Tests of the checker: one injected fault is detected soon, by the invariant for it.
 
 use fairground_trace::{EventKind, TaskId, TaskState};
 use fairground_workload::{CpuList, Op, TaskSpec, Workload};
