@@ -33,7 +33,7 @@ char _license[] SEC("license") = "GPL";
 
 TUNABLE(
     bool, rule_sync_sleep_noninteractive, true, UNIT("bool"),
-    DOC("a sleep that a synchronous wake-up ends was one at a pipe (2.6.22 marks those): it earns no full bonus"));
+    DOC("a sleep ended by a synchronous wake-up was a wait for a pipe (marked in 2.6.22) and earns no full bonus"));
 
 /* HZ is known, and slices are counted in its ticks; until then in those of HZ_FALLBACK. */
 bool hz_is_known;

@@ -186,12 +186,12 @@ TUNABLE(u32, sched_nr_migrate, BALANCE_DEFAULT(NR_MIGRATE), UNIT("count"), BALAN
         DOC("limit of the tasks that one balance examines (2.6.24)"));
 TUNABLE(
     enum small_rule, rule_small_imbalance, BALANCE_DEFAULT(SMALL_RULE), UNIT("enum"), BALANCE_SETS(SMALL_RULE),
-    DOC("when an imbalance is too small to move a task without a second thought: below the mean load of a task (lpt; "
+    DOC("when an imbalance is too small to move a task without a second check: below the mean load of a task (lpt; "
         "2.6.22, 2.6.23), imbalance + fuzz below half of it (2.6.23-rc1), imbalance + fuzz below it (rc4)"));
 TUNABLE(bool, rule_small_no_gain_moves, BALANCE_DEFAULT(NO_GAIN_MOVES), UNIT("bool"), BALANCE_SETS(NO_GAIN_MOVES),
-        DOC("when the second thought finds no gain, what was found is moved all the same (2.6.23-rc6)"));
+        DOC("when that second check finds no gain, the imbalance is moved anyway (2.6.23-rc6)"));
 TUNABLE(u32, rule_difference_tasks, BALANCE_DEFAULT(DIFFERENCE_TASKS), UNIT("count"), BALANCE_SETS(DIFFERENCE_TASKS),
-        DOC("in place of the fuzz: so many mean tasks are added to the difference of the loads (2.6.27: 2)"));
+        DOC("in place of the fuzz: this many mean tasks are added to the difference of the loads (2.6.27: 2)"));
 TUNABLE(enum skip_rule, rule_skip, BALANCE_DEFAULT(SKIP_RULE), UNIT("enum"), BALANCE_SETS(SKIP_RULE),
         DOC("a task is too heavy to be moved: its weight (2.6.22), half of it (2.6.23), or its load over time, "
             "halved for each failure "

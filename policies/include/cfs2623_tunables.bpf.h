@@ -48,13 +48,13 @@ TUNABLE(bool, sched_compat_yield, false, UNIT("bool"), SETS("0", "0", "0", "0"),
         DOC("sched_yield goes behind the rightmost task (from rc7 on)"));
 TUNABLE(enum tunable_scaling, sched_tunable_scaling, SCALING_LOG, UNIT("enum"),
         SETS("SCALING_LOG", "SCALING_LOG", "SCALING_LOG", "SCALING_LOG"),
-        DOC("factor on the times: none 1, log 1 + log2(CPUs) as always then, linear CPUs"));
+        DOC("factor on the times: none 1, log 1 + log2(CPUs) (always in 2.6.23), linear CPUs"));
 
 /* kernel.sched_features */
 TUNABLE(bool, FAIR_SLEEPERS, true, UNIT("bool"), SETS("1", "1", "1", "1"),
         DOC("a task that wakes up is given the time that it would have got by waiting"));
 TUNABLE(bool, SLEEPER_AVG, false, UNIT("bool"), SETS("1", "0", "0", "0"),
-        DOC("that gift is scaled by load / (load + own weight), as if the task had been there"));
+        DOC("that credit is scaled by load / (load + own weight), as if the task had been there"));
 TUNABLE(bool, SLEEPER_LOAD_AVG, true, UNIT("bool"), SETS("1", "1", "1", "1"),
         DOC("for SLEEPER_AVG: the load is the average cpu_load[2], not that of the moment"));
 TUNABLE(bool, PRECISE_CPU_LOAD, true, UNIT("bool"), SETS("1", "1", "1", "1"),
@@ -84,7 +84,7 @@ TUNABLE(
     DOC("what the current task pays of the sleepers' bonus: its share of the bonus (rc1), of the time that it ran "
         "(rc2, rc3), all that it is entitled to (from rc4 on)"));
 TUNABLE(bool, rule_bonus_limit, true, UNIT("bool"), SETS("0", "0", "1", "1"),
-        DOC("no gift to sleepers while more than sched_runtime_limit is unpaid (from rc4 on)"));
+        DOC("no credit for sleepers while more than sched_runtime_limit is unpaid (from rc4 on)"));
 TUNABLE(bool, rule_wait_needs_start, true, UNIT("bool"), SETS("0", "0", "1", "1"),
         DOC("a wait that began at fair time 0 counts as no wait (not in rc1)"));
 

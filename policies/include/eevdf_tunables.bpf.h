@@ -40,7 +40,7 @@ TUNABLE(bool, NEXT_BUDDY, false, UNIT("bool"), SETS("0", "0", "0"),
 TUNABLE(bool, PICK_BUDDY, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("a buddy, set by NEXT_BUDDY or yield_to, is picked first if it is eligible (6.18)"));
 TUNABLE(bool, DELAY_DEQUEUE, true, UNIT("bool"), SETS("0", "1", "1"),
-        DOC("a task that goes to sleep with negative lag competes on until it has worked it off (6.12)"));
+        DOC("a task that goes to sleep with negative lag stays queued until its lag is worked off (6.12)"));
 TUNABLE(bool, DELAY_ZERO, true, UNIT("bool"), SETS("0", "1", "1"),
         DOC("what such a task gains beyond lag 0 meanwhile is forfeited (6.12)"));
 TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), SETS("1", "1", "1"),
@@ -63,7 +63,7 @@ TUNABLE(
         "against the current one's"));
 TUNABLE(
     bool, rule_next_buddy_picks, false, UNIT("bool"), SETS("1", "1", "0"),
-    DOC("NEXT_BUDDY by itself makes the choice heed the buddy, but not the check at a wake-up (until PICK_BUDDY)"));
+    DOC("NEXT_BUDDY alone affects the choice of the next task, but not the check at a wake-up (until PICK_BUDDY)"));
 TUNABLE(bool, rule_forks_preempt, false, UNIT("bool"), SETS("1", "1", "0"),
         DOC("a new task may preempt like one that wakes up (until 6.18, where one of a shorter slice still may)"));
 TUNABLE(bool, rule_idle_unprotected, true, UNIT("bool"), SETS("0", "0", "1"),
@@ -74,14 +74,14 @@ TUNABLE(bool, rule_yield_forfeits, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("sched_yield moves an eligible task to the end of its request (6.18), not only its deadline"));
 TUNABLE(
     bool, rule_new_util_by_weight, true, UNIT("bool"), SETS("0", "1", "1"),
-    DOC("a new task is taken to use as much of its CPU as others of its weight do there (6.10), not half of what is "
+    DOC("a new task is assumed to use as much of its CPU as others of its weight there (6.10), not half of what is "
         "left"));
 
 TUNABLE(
     bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,
-    DOC("a task that wakes up while it competes on finds what the current one has used up to then charged, and its "
+    DOC("a task that wakes up while it stays queued finds what the current one has used up to then charged, and its "
         "lag as it is now (7.2), not as of the last update"));
 TUNABLE(bool, rule_delay_keeps, false, UNIT("bool"), SETS_SINCE_7_2,
-        DOC("the lag of a task that competes on in its sleep does not become worse by what others do (7.2)"));
+        DOC("the lag of a task that stays queued in its sleep does not become worse by what others do (7.2)"));
 
 #endif

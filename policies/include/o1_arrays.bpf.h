@@ -20,7 +20,7 @@
 #define SEQUENCE_MASK  ((1ULL << (PRIO_SHIFT - SEQUENCE_SHIFT)) - 1)
 
 TUNABLE(u64, STARVATION_LIMIT_ns, 1000000000, UNIT("ns"),
-        DOC("so long after the first expiry, per runnable task, even interactive tasks expire; 0: never"));
+        DOC("this long after the first expiry, per runnable task, even interactive tasks expire; 0: never"));
 
 struct o1_queue {
     u64 sequence;          /* of the next task that is added at the tail of a list */

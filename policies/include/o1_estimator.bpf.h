@@ -29,7 +29,7 @@ TUNABLE(s32, INTERACTIVE_DELTA, 2, UNIT("bonus points"),
 TUNABLE(u32, CHILD_PENALTY, 95, UNIT("percent"), DOC("part of its bonus that a new task starts with"));
 TUNABLE(u32, PARENT_PENALTY, 100, UNIT("percent"), DOC("part of its bonus that a task keeps when it forks"));
 TUNABLE(u32, EXIT_WEIGHT, 3, UNIT("count"),
-        DOC("a child that ends with the lower sleep_avg takes its parent's down: parent : child = this : 1"));
+        DOC("a child that exits with the lower sleep_avg lowers its parent's: parent : child = this : 1"));
 TUNABLE(u32, ON_RUNQUEUE_WEIGHT, 30, UNIT("percent"),
         DOC("part of the wait for a CPU that counts as sleep after a wake-up by another task; by an interrupt: all"));
 

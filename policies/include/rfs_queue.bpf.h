@@ -36,7 +36,7 @@ TUNABLE(
     DOC("time in ns and 64 bits, or in ms and 32 bits; the latter with fraction_bits 16 and max_timesum_log2 62"));
 TUNABLE(const volatile enum average_rule, rule_average, AVERAGE_14_SHIFT, UNIT("enum"),
         SETS("AVERAGE_14_SHIFT", "AVERAGE_14_SHIFT", "AVERAGE_14_SHIFT"),
-        DOC("what a task counts with in the average: its weight (12), 1 (13), the nearest power of two to it (14)"));
+        DOC("a task's weight in the average: its own (12), 1 (13), the nearest power of two to it (14)"));
 TUNABLE(const volatile u64, time_norm_start, 0, UNIT("normalised time"),
         DOC("normalised time at which every queue starts; near 2^64 to see that wrapping changes nothing"));
 

@@ -32,7 +32,7 @@ TUNABLE(enum tunable_scaling, tunable_scaling, SCALING_LOG, UNIT("enum"), SETS("
 TUNABLE(bool, rule_half_quota, false, UNIT("bool"), SETS("0", "1"),
         DOC("nice 1 to 19 have half the quota. As remembered, not verified"));
 TUNABLE(u32, rule_quota_growth, 0, UNIT("16ths"), SETS("0", "16"),
-        DOC("below nice -6 the quota grows by so many 16ths for each step. That it grows is remembered, how is not"));
+        DOC("below nice -6 the quota grows by this many 16ths a step. That it grows is remembered, how is not"));
 TUNABLE(bool, rule_carry_overrun, false, UNIT("bool"), SETS("0", "0"),
         DOC("what a task ran beyond its quota, up to the next tick, counts on its next level"));
 TUNABLE(bool, rule_fork_shares_quota, true, UNIT("bool"), SETS("1", "1"),
