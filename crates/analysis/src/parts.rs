@@ -89,7 +89,7 @@ impl TakeParts for Stream<'_> {
 
     fn take(&mut self, mut part: Part) -> Part {
         if let Progress::Begun { trace, events, pass } = &mut self.progress {
-            *events += part.events.len() as u64;
+            *events += part.events().len() as u64;
             if take_part(pass, trace, &mut part).is_none() {
                 self.progress = Progress::TooLate;
             }
@@ -108,7 +108,7 @@ fn take_part(pass: &mut Pass, trace: &mut Trace, part: &mut Part) -> Option<()> 
         trace.add_task(info);
     }
     pass.add_tasks(trace, trace.start_ns);
-    part.events.iter().for_each(|event| pass.take(trace, event));
+    part.events().for_each(|event| pass.take(trace, &event));
     Some(())
 }
 
@@ -180,7 +180,8 @@ mod tests {
         let mut parts: Vec<Part> = Vec::new();
         let mut untold = None;
         for events in events.chunks(size) {
-            let mut part = Part { events: events.to_vec(), ..Part::default() };
+            let mut part = Part::default();
+            events.iter().for_each(|event| part.push(*event));
             part.nices.extend(untold.take());
             let most = events.iter().flat_map(|event| named(event.kind)).max();
             while known <= most.map_or(0, TaskId::index) {
@@ -194,7 +195,9 @@ mod tests {
             parts.push(part);
         }
         let tasks = trace.tasks()[known..].to_vec();
-        parts.push(Part { tasks, nices: untold.into_iter().collect(), events: Vec::new() });
+        let mut last = Part::default();
+        (last.tasks, last.nices) = (tasks, untold.into_iter().collect());
+        parts.push(last);
         parts
     }
 

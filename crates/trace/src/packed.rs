@@ -50,19 +50,43 @@ const STATES: [TaskState; 6] = [
     TaskState::Parked,
 ];
 
+/// What happened, as in [`Packed`]: two words that a function takes in registers. An [`EventKind`] goes through memory,
+/// where reading it as a whole waits for the writing of its fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedKind(u64, u64);
+
+impl PackedKind {
+    #[inline]
+    pub(crate) fn new(kind: EventKind) -> Self {
+        let (tag, operand, a, b, c) = encode(kind);
+        Self(pair(tag | operand << TAG_BITS, a), pair(b, c))
+    }
+}
+
+#[inline]
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
 impl Packed {
     #[inline]
     pub(crate) fn new(event: Event) -> Self {
-        let (tag, operand, a, b, c) = encode(event.kind);
-        Self {
-            time_ns: event.time_ns,
-            cpu: event.cpu,
-            insns: event.insns,
-            tag: tag | operand << TAG_BITS,
-            a,
-            b,
-            c,
-        }
+        let Event { time_ns, cpu, insns, kind } = event;
+        Self { insns, ..Self::of(time_ns, cpu, PackedKind::new(kind)) }
+    }
+
+    /// An event of a recording, which has no instructions.
+    #[inline]
+    pub(crate) fn of(time_ns: u64, cpu: u32, PackedKind(first, second): PackedKind) -> Self {
+        let (tag, a) = (first as u32, (first >> 32) as u32);
+        let (b, c) = (second as u32, (second >> 32) as u32);
+        Self { time_ns, cpu, insns: 0, tag, a, b, c }
+    }
+
+    /// Changes the two tasks of a switch or of the beginning of a wake-up.
+    #[inline]
+    pub(crate) fn set_tasks(&mut self, a: TaskId, b: TaskId) {
+        (self.a, self.b) = (a.0, b.0);
     }
 
     #[inline]
@@ -77,12 +101,11 @@ impl Packed {
 
     /// The record as four words, for the digest.
     pub(crate) fn words(&self) -> [u64; 4] {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         [self.time_ns, pair(self.cpu, self.insns), pair(self.tag, self.a), pair(self.b, self.c)]
     }
 
     #[inline]
-    fn kind(&self) -> EventKind {
+    pub(crate) fn kind(&self) -> EventKind {
         let task = TaskId(self.a);
         let operand = self.tag >> TAG_BITS;
         let value = u64::from(self.b) | u64::from(self.c) << 32;

@@ -148,8 +148,13 @@ impl Trace {
     /// Appends an event. Its time must not be less than the last one's.
     #[inline]
     pub fn push(&mut self, event: Event) {
+        self.push_packed(Packed::new(event));
+    }
+
+    #[inline]
+    pub(crate) fn push_packed(&mut self, event: Packed) {
         debug_assert!(self.events.last().is_none_or(|last| last.time_ns <= event.time_ns));
-        self.events.push(Packed::new(event));
+        self.events.push(event);
     }
 
     /// Removes all events; keeps their memory, the tasks and the labels.

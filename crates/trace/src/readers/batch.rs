@@ -3,8 +3,8 @@
 use super::clocks::ClockSpans;
 use super::renames::Rename;
 use super::stated::{LEFT_OUT, Scope, Stated};
-use crate::packed::Packed;
-use crate::{Event, EventKind};
+use crate::EventKind;
+use crate::packed::{Packed, PackedKind};
 
 /// Events in the order of the input, cut where the time goes back. Tasks are numbers of identities.
 #[derive(Debug, Default)]
@@ -18,14 +18,19 @@ impl Runs {
     /// Adds an event. Returns the index of its run, and its index there.
     #[inline]
     pub(super) fn push(&mut self, time_ns: u64, cpu: u32, kind: EventKind) -> (usize, usize) {
-        self.scope = self.scope.with(Scope::of(cpu, kind));
+        self.push_packed(Packed::of(time_ns, cpu, PackedKind::new(kind)), Scope::of(cpu, kind))
+    }
+
+    #[inline]
+    fn push_packed(&mut self, event: Packed, scope: Scope) -> (usize, usize) {
+        self.scope = self.scope.with(scope);
         let last = self.runs.last().and_then(|run| run.last());
-        if last.is_none_or(|last| last.time_ns > time_ns) {
+        if last.is_none_or(|last| last.time_ns > event.time_ns) {
             self.runs.push(Vec::new());
         }
         let number = self.runs.len() - 1;
         let run = &mut self.runs[number];
-        run.push(Packed::new(Event { time_ns, cpu, insns: 0, kind }));
+        run.push(event);
         (number, run.len() - 1)
     }
 }
@@ -75,31 +80,50 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Adds what a line or record of the input states.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, at: u64, time_ns: u64, cpu: u32, stated: Stated) {
+        match stated {
+            Stated::Event(kind) => _ = self.add_event(at, time_ns, cpu, PackedKind::new(kind)),
+            Stated::WithText(kind, text) => {
+                let place = self.add_event(at, time_ns, cpu, PackedKind::new(kind));
+                self.texts.extend(place.map(|(run, index)| EventText { at, run, index, text }));
+            }
+            Stated::LostHere => self.note_clock(at, time_ns, cpu),
+            Stated::Other => {
+                self.note_clock(at, time_ns, cpu);
+                self.skipped += 1;
+            }
+        }
+    }
+
+    #[inline]
+    fn note_clock(&mut self, at: u64, time_ns: u64, cpu: u32) {
         if let Some(back_ns) = self.clocks.note(cpu, time_ns, at) {
             self.clock_jumps += 1;
             self.note_problem(at, || clock_went_back(cpu, back_ns));
         }
-        let (kind, text) = match stated {
-            Stated::Event(kind) => (kind, None),
-            Stated::WithText(kind, text) => (kind, Some(text)),
-            Stated::LostHere => return,
-            Stated::Other => {
-                self.skipped += 1;
-                return;
-            }
-        };
+    }
+
+    /// Returns the index of its run, and its index there; `None` for an event that is left out.
+    fn add_event(
+        &mut self,
+        at: u64,
+        time_ns: u64,
+        cpu: u32,
+        kind: PackedKind,
+    ) -> Option<(usize, usize)> {
+        self.note_clock(at, time_ns, cpu);
+        let event = Packed::of(time_ns, cpu, kind);
+        let scope = Scope::of(cpu, event.kind());
         if let Some(announced) = self.announced
-            && announced.with(Scope::of(cpu, kind)) != announced
+            && announced.with(scope) != announced
         {
             let why = "an event of a CPU or of a kind that the head of the file does not announce";
             self.note_unreadable(at, why.to_owned());
             self.events.push(time_ns, 0, EventKind::Print { label: LEFT_OUT });
-            return;
+            return None;
         }
-        let (run, index) = self.events.push(time_ns, cpu, kind);
-        self.texts.extend(text.map(|text| EventText { at, run, index, text }));
+        Some(self.events.push_packed(event, scope))
     }
 
     /// Counts a record that cannot be read.

@@ -7,7 +7,8 @@ use super::interner::{Class, Interner, NOT_NAMED, TaskIdentity};
 use super::parts::PartWriter;
 use super::renames::Renames;
 use super::stated::LEFT_OUT;
-use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use crate::packed::{Packed, PackedKind};
+use crate::{CgroupId, CgroupInfo, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// Cgroups that a recording may have.
 pub(super) const CGROUPS_MAX: usize = 1 << 16;
@@ -29,12 +30,10 @@ enum Reference {
 }
 
 impl Reference {
-    /// How an event refers to its tasks ([`EventKind::tasks_mut`]).
+    /// How an event other than a switch or the beginning of a wake-up refers to its tasks ([`EventKind::tasks_mut`]).
     #[inline]
     fn of(kind: &EventKind) -> [Self; 2] {
         match kind {
-            EventKind::Switch { .. } => [Self::Any, Self::Living],
-            EventKind::Waking { .. } => [Self::Pid, Self::Living],
             EventKind::Wakeup { .. } => [Self::Living; 2],
             EventKind::WakeupNew { .. } => [Self::FirstWake; 2],
             EventKind::Fork { .. } => [Self::Any, Self::Birth],
@@ -42,6 +41,13 @@ impl Reference {
             _ => [Self::Pid; 2],
         }
     }
+}
+
+/// When and on which CPU an event happened.
+#[derive(Clone, Copy)]
+struct Moment {
+    time_ns: u64,
+    cpu: u32,
 }
 
 /// What is known of a task while building.
@@ -138,25 +144,42 @@ impl<'p> Builder<'p> {
 
     /// Adds an event. Times must not decrease.
     #[inline]
-    pub(super) fn push(&mut self, event: Event) {
-        let mut kind = event.kind;
+    pub(super) fn push(&mut self, mut event: Packed) {
+        let moment = Moment { time_ns: event.time_ns, cpu: event.cpu };
+        match event.kind() {
+            EventKind::Switch { prev, prev_state, next } => {
+                let prev = self.meet(moment, prev, Reference::Any);
+                let next = self.meet(moment, next, Reference::Living);
+                if prev_state == TaskState::Dead && !prev.is_idle() {
+                    self.known[prev.index()].dead = true;
+                }
+                let ran = self.set_running(event.cpu, next);
+                self.trace.loss.broken_switches += u64::from(ran != prev && ran != UNKNOWN);
+                event.set_tasks(prev, next);
+            }
+            EventKind::Waking { task, waker, .. } => {
+                let waker = self.by_pid(moment, waker);
+                event.set_tasks(self.meet(moment, task, Reference::Living), waker);
+            }
+            kind => match self.other(moment, kind) {
+                Some(kind) => event = Packed::of(event.time_ns, event.cpu, PackedKind::new(kind)),
+                None => return,
+            },
+        }
+        self.parts.event(&mut self.trace, event);
+    }
+
+    /// An event that is less frequent, with the tasks that its pids mean. `None` where the trace gets no event.
+    fn other(&mut self, moment: Moment, mut kind: EventKind) -> Option<EventKind> {
         let references = Reference::of(&kind);
         for (task, reference) in kind.tasks_mut().into_iter().flatten().zip(references) {
             *task = match reference {
-                Reference::Pid => self.by_pid(&event, *task),
-                reference => self.meet(&event, *task, reference),
+                Reference::Pid => self.by_pid(moment, *task),
+                reference => self.meet(moment, *task, reference),
             };
         }
-        if let EventKind::Switch { prev, prev_state, next } = kind {
-            if prev_state == TaskState::Dead && !prev.is_idle() {
-                self.known[prev.index()].dead = true;
-            }
-            let ran = self.set_running(event.cpu, next);
-            self.trace.loss.broken_switches += u64::from(ran != prev && ran != UNKNOWN);
-        } else if self.note(event.cpu, &mut kind).is_none() {
-            return;
-        }
-        self.event(Event { kind, ..event });
+        self.note(moment.cpu, &mut kind)?;
+        Some(kind)
     }
 
     /// Notes what an event changes. `None` where the trace gets no event.
@@ -220,11 +243,6 @@ impl<'p> Builder<'p> {
         Some(at)
     }
 
-    #[inline(always)]
-    fn event(&mut self, event: Event) {
-        self.parts.event(&mut self.trace, event);
-    }
-
     /// Notes what a CPU runs; returns what it was known to run.
     #[inline]
     fn set_running(&mut self, cpu: u32, task: TaskId) -> TaskId {
@@ -237,9 +255,9 @@ impl<'p> Builder<'p> {
 
     /// A task that the event names by its pid; where it names none, the one that the CPU is known to run.
     #[inline]
-    fn by_pid(&mut self, event: &Event, id: TaskId) -> TaskId {
+    fn by_pid(&mut self, moment: Moment, id: TaskId) -> TaskId {
         if id == NOT_NAMED {
-            let running = self.running.get(event.cpu as usize).copied();
+            let running = self.running.get(moment.cpu as usize).copied();
             return running.filter(|task| *task != UNKNOWN).unwrap_or(TaskId::IDLE);
         }
         let (pid, pid_number) = self.pid(id);
@@ -250,7 +268,7 @@ impl<'p> Builder<'p> {
             return task;
         }
         let name = match self.has_renames {
-            true => self.renames.at(event.time_ns, pid),
+            true => self.renames.at(moment.time_ns, pid),
             false => Arc::clone(&self.identities[id.index()].name),
         };
         let task = found.unwrap_or_else(|| self.enter(pid, pid_number, &name));
@@ -279,7 +297,7 @@ impl<'p> Builder<'p> {
 
     /// A task that the event's own fields name: their name and class count.
     #[inline]
-    fn meet(&mut self, event: &Event, id: TaskId, reference: Reference) -> TaskId {
+    fn meet(&mut self, moment: Moment, id: TaskId, reference: Reference) -> TaskId {
         let (pid, pid_number) = self.pid(id);
         let task = match self.found(pid, pid_number) {
             Some(TaskId::IDLE) => return TaskId::IDLE,
@@ -293,13 +311,13 @@ impl<'p> Builder<'p> {
         let known = &mut self.known[task.index()];
         if known.met_as != Some(id) {
             known.met_as = Some(id);
-            self.take_name_and_class(event, task, id);
+            self.take_name_and_class(moment, task, id);
         }
         task
     }
 
     #[cold]
-    fn take_name_and_class(&mut self, event: &Event, task: TaskId, id: TaskId) {
+    fn take_name_and_class(&mut self, moment: Moment, task: TaskId, id: TaskId) {
         let known = &mut self.known[task.index()];
         let TaskIdentity { name, class, .. } = &self.identities[id.index()];
         if !known.listed && known.name.as_ref() != Some(name) {
@@ -318,7 +336,8 @@ impl<'p> Builder<'p> {
         known.class_known = true;
         known.nice = Some(nice);
         if is_change {
-            self.event(Event { kind: EventKind::Nice { task, nice }, ..*event });
+            let kind = PackedKind::new(EventKind::Nice { task, nice });
+            self.parts.event(&mut self.trace, Packed::of(moment.time_ns, moment.cpu, kind));
         }
     }
 

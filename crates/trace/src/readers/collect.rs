@@ -212,7 +212,7 @@ impl<'p> Collector<'p> {
     /// Passes all events up to a time to the builder.
     fn pass(&mut self, until_ns: u64) {
         self.builder.renames.sort();
-        self.merger.take_until(until_ns, |event| self.builder.push(event.event()));
+        self.merger.take_until(until_ns, |event| self.builder.push(event));
     }
 }
 

@@ -3,9 +3,11 @@
 //!
 //! The threads of a reader share one table. Numbers depend on which thread asks first; only their equality counts.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::binary::TextBytes;
 use crate::TaskId;
 
 /// In place of an identity: the task that the CPU runs, which the event does not name.
@@ -51,9 +53,12 @@ pub(super) struct TaskIdentity {
     pub(super) class: Class,
 }
 
-/// The first and the last eight bytes of a name, and its length: no two names of up to [`KEY_BYTES`] share them.
+/// The first and the last eight bytes of a name or of a field that holds one, and its length: no two of up to
+/// [`KEY_BYTES`] share them.
 type NameKey = (u64, u64, usize);
 const KEY_BYTES: usize = 16;
+/// Added to the length of a field.
+const OF_BYTES: usize = KEY_BYTES + 1;
 
 /// An identity that was asked for before, with its number.
 type Recent = ((u32, Class, NameKey), TaskId);
@@ -90,17 +95,43 @@ impl Interner {
     pub(super) fn identity(&mut self, named: Named<'_>) -> TaskId {
         let Named { pid, comm, prio } = named;
         let (name, class) = if pid == 0 { ("", Class::Unknown) } else { (comm, Class::of(prio)) };
-        if name.len() > KEY_BYTES {
-            return self.look_up(pid, name, class);
+        let key = name_key(name.as_bytes());
+        self.recent(pid, class, key, || name.into())
+    }
+
+    /// The same for a name in a field of an event. What the field holds behind the end of the name matters only to the
+    /// speed.
+    #[inline]
+    pub(super) fn identity_of_bytes(
+        &mut self,
+        pid: u32,
+        comm: TextBytes<'_>,
+        prio: Option<i32>,
+    ) -> TaskId {
+        if pid == 0 {
+            return self.identity(Named { pid, comm: "", prio });
         }
-        let key = (pid, class, name_key(name.as_bytes()));
+        let key = name_key(comm.0).map(|(first, last, len)| (first, last, OF_BYTES + len));
+        self.recent(pid, Class::of(prio), key, || comm.text())
+    }
+
+    #[inline]
+    fn recent<'n>(
+        &mut self,
+        pid: u32,
+        class: Class,
+        key: Option<NameKey>,
+        name: impl FnOnce() -> Cow<'n, str>,
+    ) -> TaskId {
+        let Some(key) = key else { return self.look_up(pid, &name(), class) };
+        let key = (pid, class, key);
         // Wakers are named by their pids alone, and have entries of their own.
         let index = (pid as usize * 2 + usize::from(class == Class::Unknown)) % RECENT;
         let (known, id) = self.recent[index];
         if known == key {
             return id;
         }
-        let id = self.look_up(pid, name, class);
+        let id = self.look_up(pid, &name(), class);
         self.recent[index] = (key, id);
         id
     }
@@ -136,13 +167,14 @@ impl Interner {
     }
 }
 
+/// `None` for more than [`KEY_BYTES`].
 #[inline]
-fn name_key(text: &[u8]) -> NameKey {
+fn name_key(text: &[u8]) -> Option<NameKey> {
     let short = || text.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
     let ends = text.first_chunk().zip(text.last_chunk());
     let ends = ends.map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)));
     let (first, last) = ends.unwrap_or_else(|| (short(), 0));
-    (first, last, text.len())
+    (text.len() <= KEY_BYTES).then_some((first, last, text.len()))
 }
 
 #[cfg(test)]
@@ -188,6 +220,28 @@ mod tests {
         let mut interner = Interner::default();
         let idle = interner.identity(named(0, "swapper/0", Some(120)));
         assert_eq!(interner.identity(named(0, "swapper/1", None)), idle);
+    }
+
+    /// A field of 16 bytes may hold the rest of a longer name, and names of a field without end.
+    #[test]
+    fn the_name_in_a_field() {
+        let mut interner = Interner::default();
+        let cat = interner.identity(named(7, "cat", Some(120)));
+        let long = interner.identity(named(7, "cat\u{fffd}", Some(120)));
+        for (field, id) in [
+            (&b"cat"[..], cat),
+            (b"cat\0", cat),
+            (b"cat\0\0\0\0\0\0\0\0\0\0\0\0\0", cat),
+            (b"cat\0tten\0\0\0\0\0\0\0\0", cat),
+            (b"cat\0 with a field of more than sixteen bytes", cat),
+            (b"cat\xff\0\0\0\0", long),
+        ] {
+            for _ in 0..2 {
+                assert_eq!(interner.identity_of_bytes(7, TextBytes(field), Some(120)), id);
+            }
+        }
+        let idle = interner.identity_of_bytes(0, TextBytes(b"swapper/1"), None);
+        assert_eq!(idle, interner.identity(named(0, "swapper/0", Some(120))));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A recording whose events are passed on in parts while it is read, so that none of them is kept.
 
+use crate::packed::Packed;
 use crate::{Event, TaskId, TaskInfo, Trace};
 
 /// Events of a part.
@@ -13,11 +14,20 @@ pub struct Part {
     pub tasks: Vec<TaskInfo>,
     /// Values of [`TaskInfo::nice`] that became known, of tasks of earlier parts.
     pub nices: Vec<(TaskId, i8)>,
-    /// The events.
-    pub events: Vec<Event>,
+    events: Vec<Packed>,
 }
 
 impl Part {
+    /// The events, in order of time.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = Event> {
+        self.events.iter().map(Packed::event)
+    }
+
+    /// Appends an event, whose time must not be before that of the last one.
+    pub fn push(&mut self, event: Event) {
+        self.events.push(Packed::new(event));
+    }
+
     /// Removes the content and keeps the memory.
     pub fn clear(&mut self) {
         self.tasks.clear();
@@ -53,9 +63,9 @@ impl<'p> PartWriter<'p> {
 
     /// Takes an event.
     #[inline(always)]
-    pub(super) fn event(&mut self, trace: &mut Trace, event: Event) {
+    pub(super) fn event(&mut self, trace: &mut Trace, event: Packed) {
         if self.to.is_none() {
-            return trace.push(event);
+            return trace.push_packed(event);
         }
         if self.part.events.len() == self.part.events.capacity() {
             self.part.events.reserve_exact(PART_EVENTS);

@@ -17,11 +17,19 @@ impl Endian {
     pub(in super::super) fn number(self, bytes: &[u8]) -> u64 {
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
         match (self, bytes.len()) {
+            (_, 2) => self.u16(bytes, 0).unwrap_or(0).into(),
             (_, 4) => self.u32(bytes, 0).unwrap_or(0).into(),
             (_, 8) => self.u64(bytes, 0).unwrap_or(0),
             (Self::Little, _) => bytes.iter().rev().fold(0, add),
             (Self::Big, _) => bytes.iter().fold(0, add),
         }
+    }
+
+    /// The number in the two bytes at an offset, if they are there.
+    #[inline]
+    pub(in super::super) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let number = u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        Some(if self == Self::Big { number.swap_bytes() } else { number })
     }
 
     /// The number in the four bytes at an offset, if they are there.

@@ -134,15 +134,16 @@ impl<'k> Decoder<'k> {
         }
     }
 
-    /// Decodes an event. `running` names the task that the CPU was running, from `common_pid`. The error says why the
-    /// event is unreadable: its kind is not described, or it is without its fields.
+    /// Decodes an event and passes it to `add`. `running` names the task that the CPU was running, from `common_pid`.
+    /// The error says why the event is unreadable: its kind is not described, or it is without its fields.
     #[inline]
     pub(in super::super) fn decode<'n>(
         &self,
         event: &[u8],
         interner: &mut Interner,
         running: impl FnOnce(u32) -> Option<Named<'n>>,
-    ) -> Result<Stated, String> {
+        add: impl FnOnce(Stated),
+    ) -> Result<(), String> {
         let number = |field: Option<Field>| field?.number(event, self.endian);
         let id = number(self.common_type).ok_or("an event without its type")? as u16;
         let Some(Some((name, shape))) = self.types.get(usize::from(id)) else {
@@ -150,10 +151,13 @@ impl<'k> Decoder<'k> {
         };
         let pid = number(self.common_pid).and_then(|pid| u32::try_from(pid).ok());
         let pid = pid.ok_or_else(|| format!("{name} without its common fields"))?;
-        let Some(shape) = shape else { return Ok(Stated::Other) };
+        let Some(shape) = shape else {
+            add(Stated::Other);
+            return Ok(());
+        };
         let tasks = Tasks { interner, running: running(pid) };
-        let stated = EventBytes { event, endian: self.endian, shape }.stated(self, tasks);
-        stated.ok_or_else(|| format!("{name} without its fields"))
+        let added = EventBytes { event, endian: self.endian, shape }.add(self, tasks, add);
+        added.ok_or_else(|| format!("{name} without its fields"))
     }
 }
 
@@ -173,17 +177,32 @@ struct EventBytes<'e, 's> {
 
 impl<'e> EventBytes<'e, '_> {
     /// `None` when it is shorter than its fields, or a number is impossible.
-    fn stated(&self, decoder: &Decoder<'_>, mut tasks: Tasks<'_>) -> Option<Stated> {
-        let kind = match self.shape.kind {
+    fn add(
+        &self,
+        decoder: &Decoder<'_>,
+        mut tasks: Tasks<'_>,
+        add: impl FnOnce(Stated),
+    ) -> Option<()> {
+        match self.shape.kind {
             Kind::Switch => {
                 let prev_state = state_of(self.number(0)? as u64, &self.shape.states);
                 let prev = self.task(0, &mut tasks)?;
-                EventKind::Switch { prev, prev_state, next: self.task(1, &mut tasks)? }
+                let next = self.task(1, &mut tasks)?;
+                add(Stated::Event(EventKind::Switch { prev, prev_state, next }));
             }
             Kind::Waking => {
                 let (task, target_cpu) = (self.task(0, &mut tasks)?, self.cpu(0)?);
-                EventKind::Waking { task, waker: tasks.running(), target_cpu }
+                let waker = tasks.running();
+                add(Stated::Event(EventKind::Waking { task, waker, target_cpu }));
             }
+            _ => add(self.other(decoder, tasks)?),
+        }
+        Some(())
+    }
+
+    /// The events of tasks that are less frequent.
+    fn other(&self, decoder: &Decoder<'_>, mut tasks: Tasks<'_>) -> Option<Stated> {
+        let kind = match self.shape.kind {
             Kind::Wakeup if self.has_failed() => return Some(Stated::Other),
             Kind::Wakeup => {
                 EventKind::Wakeup { task: self.task(0, &mut tasks)?, target_cpu: self.cpu(0)? }
@@ -243,7 +262,7 @@ impl<'e> EventBytes<'e, '_> {
     }
 
     fn text(&self, index: usize) -> Option<Cow<'e, str>> {
-        self.field(index)?.text(self.event, self.endian).map(text)
+        Some(self.field(index)?.text(self.event, self.endian)?.text())
     }
 
     /// An address in the kernel's manner: sixteen digits.
@@ -265,16 +284,9 @@ impl<'e> EventBytes<'e, '_> {
             None => None,
         };
         let pid = u32::try_from(number(pid)?).ok()?;
-        let comm = text(comm.text(self.event, self.endian)?);
-        Some(tasks.named(Named { pid, comm: &comm, prio }))
+        let comm = comm.text(self.event, self.endian)?;
+        Some(tasks.interner.identity_of_bytes(pid, comm, prio))
     }
-}
-
-/// As [`String::from_utf8_lossy`], but faster where there is nothing to replace.
-#[inline]
-fn text(bytes: &[u8]) -> Cow<'_, str> {
-    let text = std::str::from_utf8(bytes);
-    text.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// A text as the kernel shows it on a line: without its line feed, and without blanks in front.

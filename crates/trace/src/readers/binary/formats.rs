@@ -11,6 +11,8 @@
 //! print fmt: "comm=%s …", …
 //! ```
 
+use std::borrow::Cow;
+
 use super::cursor::Endian;
 use crate::TaskState;
 use crate::readers::fields::task_state;
@@ -45,6 +47,7 @@ impl Field {
     }
 
     /// The number; `None` when the event is too short for it.
+    #[inline]
     pub(super) fn number(&self, event: &[u8], endian: Endian) -> Option<i64> {
         let bytes = event.get(self.offset..self.offset.checked_add(self.size)?)?;
         if bytes.is_empty() || bytes.len() > 8 {
@@ -56,8 +59,9 @@ impl Field {
         })
     }
 
-    /// The bytes of a text without its end; `None` when they are not in the event.
-    pub(super) fn text<'a>(&self, event: &'a [u8], endian: Endian) -> Option<&'a [u8]> {
+    /// The bytes that hold a text; `None` when they are not in the event.
+    #[inline]
+    pub(super) fn text<'a>(&self, event: &'a [u8], endian: Endian) -> Option<TextBytes<'a>> {
         let bytes = match self.form {
             Form::Elsewhere | Form::After => {
                 let end = self.offset.checked_add(self.size)?;
@@ -69,8 +73,19 @@ impl Field {
             _ if self.size == 0 => event.get(self.offset..)?,
             _ => event.get(self.offset..self.offset.checked_add(self.size)?)?,
         };
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        Some(&bytes[..end])
+        Some(TextBytes(bytes))
+    }
+}
+
+/// A text that ends at its first zero byte, or with the bytes.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct TextBytes<'a>(pub(in super::super) &'a [u8]);
+
+impl<'a> TextBytes<'a> {
+    /// The text; what is no UTF-8 is replaced.
+    pub(in super::super) fn text(self) -> Cow<'a, str> {
+        let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
+        String::from_utf8_lossy(&self.0[..end])
     }
 }
 
@@ -174,9 +189,9 @@ mod tests {
         let number = |name| format.field(name).unwrap().number(&event, little);
         assert_eq!((number("common_type"), number("common_pid")), (Some(372), Some(-1)));
         assert_eq!(number("function"), Some(0));
-        let text = |name| format.field(name).unwrap().text(&event, little);
-        assert_eq!((text("prev_comm"), text("path")), (Some(&b"bash"[..]), Some(&b"/a/b"[..])));
-        assert_eq!(format.field("path").unwrap().text(&event[..42], little), None);
+        let text = |name| Some(format.field(name)?.text(&event, little)?.text());
+        assert_eq!((text("prev_comm"), text("path")), (Some("bash".into()), Some("/a/b".into())));
+        assert!(format.field("path").unwrap().text(&event[..42], little).is_none());
         assert_eq!(format.field("next_comm"), None);
     }
 

@@ -9,6 +9,7 @@ mod tracing_data;
 
 pub(super) use cursor::{Cursor, Endian, Why};
 pub(super) use decode::Decoder;
+pub(super) use formats::TextBytes;
 pub(super) use tracing_data::{MAGIC, TracingData, event_formats, ftrace_formats, header_info};
 
 /// The most bytes that compressed ones may become: pages of events shrink to a tenth, empty ones to less.

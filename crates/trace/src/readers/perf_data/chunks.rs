@@ -1,7 +1,6 @@
 //! The data of a file in chunks of whole records, in order, in bounded memory.
 
 use std::io::{self, Read, Take};
-use std::mem::replace;
 
 use super::super::binary::{Endian, Why};
 
@@ -32,12 +31,12 @@ impl<'a> RawRecord<'a> {
     #[inline]
     fn split(bytes: &'a [u8], at: u64, endian: Endian) -> Result<(Self, &'a [u8]), usize> {
         let Some((head, _)) = bytes.split_at_checked(RECORD_HEAD_BYTES) else { return Err(0) };
-        let kind = endian.u32(head, 0).unwrap_or(0);
-        let size = endian.number(&head[6..]) as usize;
+        let size = usize::from(endian.u16(head, 6).unwrap_or(0));
         let record = bytes.split_at_checked(size).filter(|_| size >= RECORD_HEAD_BYTES);
         let (record, rest) = record.ok_or(size)?;
         let (head, body) = record.split_at(RECORD_HEAD_BYTES);
-        Ok((Self { kind, misc: endian.number(&head[4..6]) as u16, at, body }, rest))
+        let kind = endian.u32(head, 0).unwrap_or(0);
+        Ok((Self { kind, misc: endian.u16(head, 4).unwrap_or(0), at, body }, rest))
     }
 }
 
@@ -48,15 +47,17 @@ pub(super) struct Chunk {
     at: u64,
     /// To be filled again.
     pub(super) bytes: Vec<u8>,
+    /// The bytes that are used.
+    len: usize,
     /// The last record ends a round of the recorder.
     pub(super) ends_round: bool,
 }
 
 impl Chunk {
     pub(super) fn records(&self, endian: Endian) -> impl Iterator<Item = RawRecord<'_>> {
-        let mut rest = &self.bytes[..];
+        let mut rest = &self.bytes[..self.len];
         std::iter::from_fn(move || {
-            let at = self.at + (self.bytes.len() - rest.len()) as u64;
+            let at = self.at + (self.len - rest.len()) as u64;
             let (record, behind) = RawRecord::split(rest, at, endian).ok()?;
             rest = behind;
             Some(record)
@@ -78,8 +79,8 @@ pub(super) struct Chunks<R> {
     at: u64,
     /// The input has so many bytes, or it is cut off.
     is_size_known: bool,
-    /// The beginning of the next chunk.
-    read: Vec<u8>,
+    /// What was read behind the last chunk: the beginning of a record, as long as the input has more.
+    rest: Vec<u8>,
     /// The input has no more.
     has_ended: bool,
     /// The bodies of compressed records, one after the other.
@@ -105,55 +106,61 @@ impl<R: Read> Chunks<R> {
             round_bytes: 0,
             at,
             is_size_known: size.is_some(),
-            read: Vec::new(),
+            rest: Vec::new(),
             has_ended: false,
             compressed: Vec::new(),
             why_cut: None,
         }
     }
 
-    /// The next chunk, in exchange for the memory that is given; `None` at the end.
-    pub(super) fn next(&mut self, mut memory: Vec<u8>) -> Option<Chunk> {
-        self.fill();
-        let (len, ends_round, other_bytes) = self.whole_records();
-        memory.clear();
-        memory.extend_from_slice(&self.read[len..]);
-        let mut chunk = Chunk { at: self.at, bytes: replace(&mut self.read, memory), ends_round };
-        chunk.bytes.truncate(len);
+    /// The next chunk, in the memory that is given; `None` at the end.
+    pub(super) fn next(&mut self, mut bytes: Vec<u8>) -> Option<Chunk> {
+        let filled = self.fill(&mut bytes);
+        let (len, ends_round, other_bytes) = self.whole_records(&bytes[..filled]);
+        self.rest.clear();
+        self.rest.extend_from_slice(&bytes[len..filled]);
+        let chunk = Chunk { at: self.at, bytes, len, ends_round };
         self.at += len as u64;
         self.skip(other_bytes);
-        // Behind the last whole record of a chunk there is less than a record, unless the input has ended.
         (len > 0).then_some(chunk)
     }
 
-    /// Reads until there is enough for a chunk, or the input ends.
-    fn fill(&mut self) {
-        if self.has_ended {
-            return;
-        }
-        let wanted = self.chunk_bytes.max(RECORD_BYTES_MAX).saturating_sub(self.read.len()) as u64;
-        let found = self.input.by_ref().take(wanted).read_to_end(&mut self.read);
-        self.has_ended = !matches!(found, Ok(bytes) if bytes as u64 == wanted);
-        let at = self.at + self.read.len() as u64;
-        match found {
-            Err(e) => self.cut(format!("byte {at}: the input failed: {e}")),
-            Ok(_) if self.has_ended && self.is_size_known && self.input.limit() > 0 => {
-                self.cut(format!("byte {at}: the data is cut off"));
+    /// Reads until there is enough for a chunk, or the input ends. Returns the number of bytes.
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> usize {
+        let mut filled = self.rest.len();
+        let wanted = self.chunk_bytes.max(RECORD_BYTES_MAX).max(filled);
+        bytes.resize(bytes.len().max(wanted), 0);
+        bytes[..filled].copy_from_slice(&self.rest);
+        while !self.has_ended && filled < wanted {
+            let at = self.at + filled as u64;
+            match self.input.read(&mut bytes[filled..wanted]) {
+                Ok(0) => {
+                    self.has_ended = true;
+                    if self.is_size_known && self.input.limit() > 0 {
+                        self.cut(format!("byte {at}: the data is cut off"));
+                    }
+                }
+                Ok(count) => filled += count,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.has_ended = true;
+                    self.cut(format!("byte {at}: the input failed: {e}"));
+                }
             }
-            Ok(_) => {}
         }
+        filled
     }
 
     fn cut(&mut self, why: Why) {
         self.why_cut.get_or_insert(why);
     }
 
-    /// Looks for the end of a chunk in what was read. Returns the bytes of its records, whether the last one ends a
+    /// Searches what was read for the end of the chunk. Returns the bytes of its records, whether the last one ends a
     /// round, and the number of bytes behind it that are no records.
-    fn whole_records(&mut self) -> (usize, bool, u64) {
+    fn whole_records(&mut self, read: &[u8]) -> (usize, bool, u64) {
         let mut len = 0;
-        while len < self.chunk_bytes && len < self.read.len() {
-            let (at, rest) = (self.at + len as u64, &self.read[len..]);
+        while len < self.chunk_bytes && len < read.len() {
+            let (at, rest) = (self.at + len as u64, &read[len..]);
             let record = match RawRecord::split(rest, at, self.endian) {
                 Ok((record, _)) => record,
                 Err(size) => {
@@ -194,8 +201,8 @@ impl<R: Read> Chunks<R> {
     /// Goes over bytes that are no records.
     fn skip(&mut self, bytes: u64) {
         let at = self.at;
-        let read = self.read.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-        self.read.drain(..read);
+        let read = self.rest.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.rest.drain(..read);
         self.at = at.saturating_add(bytes);
         let rest = bytes - read as u64;
         let skipped = io::copy(&mut self.input.by_ref().take(rest), &mut io::sink());

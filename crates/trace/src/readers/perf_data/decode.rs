@@ -66,9 +66,8 @@ impl ChunkDecoder<'_> {
         };
         // The name of the task that ran is known when all records are in order of time.
         let running = |_| Some(Named { pid: u32::try_from(tid?).ok()?, comm: "", prio: None });
-        let stated = self.decoder.decode(event, &mut self.interner, running)?;
-        batch.add(record.at, time_ns, cpu, stated);
-        Ok(())
+        let add = |stated| batch.add(record.at, time_ns, cpu, stated);
+        self.decoder.decode(event, &mut self.interner, running, add)
     }
 
     /// A record that is no sample; `None` when it is cut off.

@@ -22,7 +22,7 @@ use super::decode::ChunkDecoder;
 
 const DECODERS_MAX: usize = 8;
 /// Chunks for each decoder that wait for the collector.
-const QUEUE_CHUNKS: usize = 2;
+const QUEUE_CHUNKS: usize = 64;
 
 /// How the work is divided.
 #[derive(Clone, Copy, Debug)]

@@ -45,7 +45,7 @@ impl TakeParts for Joined {
         let trace = self.trace.as_mut().unwrap();
         part.tasks.iter().for_each(|task| _ = trace.add_task(task.clone()));
         part.nices.iter().for_each(|(task, nice)| trace.task_mut(*task).nice = Some(*nice));
-        part.events.iter().for_each(|event| trace.push(*event));
+        part.events().for_each(|event| trace.push(event));
         Part::default()
     }
 }

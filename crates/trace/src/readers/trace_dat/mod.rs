@@ -122,6 +122,7 @@ impl<'c> Reader<'c> {
             let unknown = if pid == 0 { "<idle>" } else { "<...>" };
             Some(Named { pid, comm: names.get(&pid).copied().unwrap_or(unknown), prio: None })
         };
+        let mut interner = collector.interner.clone();
         let mut missed: u64 = 0;
         for (number, page) in pages.bytes.chunks(layout.page_bytes).enumerate() {
             let offset = (number * layout.page_bytes) as u64;
@@ -133,9 +134,9 @@ impl<'c> Reader<'c> {
                 }
                 Item::Event { time_ns, data } => {
                     collector.read += 1;
-                    match decoder.decode(data, &mut collector.interner, running) {
-                        Ok(stated) => collector.add(pages.cpu, time_ns, stated),
-                        Err(why) => collector.unreadable(&why),
+                    let add = |stated| collector.add(pages.cpu, time_ns, stated);
+                    if let Err(why) = decoder.decode(data, &mut interner, running, add) {
+                        collector.unreadable(&why);
                     }
                 }
                 Item::Bad(why) => collector.unreadable(why),
