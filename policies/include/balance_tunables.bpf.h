@@ -185,41 +185,45 @@ TUNABLE(
 TUNABLE(u32, sched_nr_migrate, BALANCE_DEFAULT(NR_MIGRATE), UNIT("count"), BALANCE_SETS(NR_MIGRATE),
         DOC("limit of the tasks that one balance examines (2.6.24)"));
 TUNABLE(
-    enum small_rule, rule_small_imbalance, BALANCE_DEFAULT(SMALL_RULE), UNIT("enum"), BALANCE_SETS(SMALL_RULE),
+    const volatile enum small_rule, rule_small_imbalance, BALANCE_DEFAULT(SMALL_RULE), UNIT("enum"),
+    BALANCE_SETS(SMALL_RULE),
     DOC("when an imbalance is too small to move a task without a second check: below the mean load of a task (lpt; "
         "2.6.22, 2.6.23), imbalance + fuzz below half of it (2.6.23-rc1), imbalance + fuzz below it (rc4)"));
-TUNABLE(bool, rule_small_no_gain_moves, BALANCE_DEFAULT(NO_GAIN_MOVES), UNIT("bool"), BALANCE_SETS(NO_GAIN_MOVES),
+TUNABLE(const volatile bool, rule_small_no_gain_moves, BALANCE_DEFAULT(NO_GAIN_MOVES), UNIT("bool"),
+        BALANCE_SETS(NO_GAIN_MOVES),
         DOC("when that second check finds no gain, the imbalance is moved anyway (2.6.23-rc6)"));
-TUNABLE(u32, rule_difference_tasks, BALANCE_DEFAULT(DIFFERENCE_TASKS), UNIT("count"), BALANCE_SETS(DIFFERENCE_TASKS),
+TUNABLE(const volatile u32, rule_difference_tasks, BALANCE_DEFAULT(DIFFERENCE_TASKS), UNIT("count"),
+        BALANCE_SETS(DIFFERENCE_TASKS),
         DOC("in place of the fuzz: this many mean tasks are added to the difference of the loads (2.6.27: 2)"));
-TUNABLE(enum skip_rule, rule_skip, BALANCE_DEFAULT(SKIP_RULE), UNIT("enum"), BALANCE_SETS(SKIP_RULE),
+TUNABLE(const volatile enum skip_rule, rule_skip, BALANCE_DEFAULT(SKIP_RULE), UNIT("enum"), BALANCE_SETS(SKIP_RULE),
         DOC("a task is too heavy to be moved: its weight (2.6.22), half of it (2.6.23), or its load over time, "
             "halved for each failure "
             "(5.5) exceeds what is left to move"));
-TUNABLE(enum imbalance_rule, rule_imbalance, BALANCE_DEFAULT(IMBALANCE_RULE), UNIT("enum"),
+TUNABLE(const volatile enum imbalance_rule, rule_imbalance, BALANCE_DEFAULT(IMBALANCE_RULE), UNIT("enum"),
         BALANCE_SETS(IMBALANCE_RULE),
         DOC("what counts as imbalance: a difference of loads, or the kinds of the groups: spare CPUs, fully "
             "busy, overloaded (5.5; "
             "`cfs` and `eevdf`)"));
-TUNABLE(bool, rule_hot, BALANCE_DEFAULT(HOT), UNIT("bool"), BALANCE_SETS(HOT),
+TUNABLE(const volatile bool, rule_hot, BALANCE_DEFAULT(HOT), UNIT("bool"), BALANCE_SETS(HOT),
         DOC("cache-hot tasks stay, until balancing failed several times (not in 2.6.23)"));
 TUNABLE(
-    enum group_imb_rule, rule_group_imb, BALANCE_DEFAULT(GROUP_IMB), UNIT("enum"), BALANCE_SETS(GROUP_IMB),
+    const volatile enum group_imb_rule, rule_group_imb, BALANCE_DEFAULT(GROUP_IMB), UNIT("enum"),
+    BALANCE_SETS(GROUP_IMB),
     DOC("a group of several CPUs counts as overloaded when their loads differ by more than one nice-0 task (2.6.24), "
         "two mean tasks (2.6.27)"));
-TUNABLE(bool, rule_load_rounds_up, BALANCE_DEFAULT(ROUND_UP), UNIT("bool"), BALANCE_SETS(ROUND_UP),
+TUNABLE(const volatile bool, rule_load_rounds_up, BALANCE_DEFAULT(ROUND_UP), UNIT("bool"), BALANCE_SETS(ROUND_UP),
         DOC("rising averages of the load round up, so that they reach it (not in 2.6.23)"));
-TUNABLE(enum domain_rule, rule_domains, BALANCE_DEFAULT(DOMAIN_RULE), UNIT("enum"), BALANCE_SETS(DOMAIN_RULE),
-        DOC("the table of intervals, load indices and flags per level of the machine"));
+TUNABLE(const volatile enum domain_rule, rule_domains, BALANCE_DEFAULT(DOMAIN_RULE), UNIT("enum"),
+        BALANCE_SETS(DOMAIN_RULE), DOC("the table of intervals, load indices and flags per level of the machine"));
 TUNABLE(
-    enum wake_rule, rule_wake, BALANCE_DEFAULT(WAKE_RULE), UNIT("enum"), BALANCE_SETS(WAKE_RULE),
+    const volatile enum wake_rule, rule_wake, BALANCE_DEFAULT(WAKE_RULE), UNIT("enum"), BALANCE_SETS(WAKE_RULE),
     DOC("where a task wakes up: by the loads of the waker's and its own CPU, the same with sync wake-ups to the "
         "waker (2.6.24), at an idle CPU near by, by loads over time and then at an idle CPU near by (6.1; `cfs` and "
         "`eevdf`)"));
 TUNABLE(
     bool, SIS_UTIL, BALANCE_DEFAULT(IDLE_SCAN), UNIT("bool"), BALANCE_SETS(IDLE_SCAN),
     DOC("the busier a cache, the fewer of its CPUs a wake-up searches for an idle one (5.19; `cfs` and `eevdf`)"));
-TUNABLE(bool, trace_balance, false, UNIT("bool"),
+TUNABLE(const volatile bool, trace_balance, false, UNIT("bool"),
         DOC("prints one line for each decision of the balancer: which rule acted, and the numbers"));
 
 #endif

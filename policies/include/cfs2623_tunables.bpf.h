@@ -66,26 +66,26 @@ TUNABLE(bool, SKIP_INITIAL, false, UNIT("bool"), SETS("0", "0", "0", "0"),
         DOC("a new process is not credited its first wait"));
 
 /* Changes that had no switch. */
-TUNABLE(bool, rule_first_weights, false, UNIT("bool"), SETS("1", "0", "0", "0"),
+TUNABLE(const volatile bool, rule_first_weights, false, UNIT("bool"), SETS("1", "0", "0", "0"),
         DOC("the first weight table (until rc2)"));
-TUNABLE(bool, rule_rounds, true, UNIT("bool"), SETS("0", "1", "1", "1"),
+TUNABLE(const volatile bool, rule_rounds, true, UNIT("bool"), SETS("0", "1", "1", "1"),
         DOC("scaling rounds to the nearest and is not capped; else down, at most sched_runtime_limit (until rc2)"));
-TUNABLE(bool, rule_key_multiplies, false, UNIT("bool"), SETS("1", "0", "0", "0"),
+TUNABLE(const volatile bool, rule_key_multiplies, false, UNIT("bool"), SETS("1", "0", "0", "0"),
         DOC("a positive wait_runtime moves the key by * weight / 1024, where it should be * 1024 / weight (rc1)"));
-TUNABLE(bool, rule_niced_gran_divides, true, UNIT("bool"), SETS("0", "1", "1", "1"),
+TUNABLE(const volatile bool, rule_niced_gran_divides, true, UNIT("bool"), SETS("0", "1", "1", "1"),
         DOC("the granularity of a heavy current task is divided by its weight (not in rc1)"));
 TUNABLE(
-    bool, rule_latency, true, UNIT("bool"), SETS("0", "0", "1", "1"),
+    const volatile bool, rule_latency, true, UNIT("bool"), SETS("0", "0", "1", "1"),
     DOC("granularity and ideal slice follow from sched_latency and the number of tasks; else it is sched_granularity "
         "(until rc3)"));
 TUNABLE(
-    enum bonus_rule, rule_bonus, PAY_ALL, UNIT("enum"),
+    const volatile enum bonus_rule, rule_bonus, PAY_ALL, UNIT("enum"),
     SETS("PAY_SHARE_OF_BONUS", "PAY_SHARE_OF_TIME", "PAY_ALL", "PAY_ALL"),
     DOC("what the current task pays of the sleepers' bonus: its share of the bonus (rc1), of the time that it ran "
         "(rc2, rc3), all that it is entitled to (from rc4 on)"));
-TUNABLE(bool, rule_bonus_limit, true, UNIT("bool"), SETS("0", "0", "1", "1"),
+TUNABLE(const volatile bool, rule_bonus_limit, true, UNIT("bool"), SETS("0", "0", "1", "1"),
         DOC("no credit for sleepers while more than sched_runtime_limit is unpaid (from rc4 on)"));
-TUNABLE(bool, rule_wait_needs_start, true, UNIT("bool"), SETS("0", "0", "1", "1"),
+TUNABLE(const volatile bool, rule_wait_needs_start, true, UNIT("bool"), SETS("0", "0", "1", "1"),
         DOC("a wait that began at fair time 0 counts as no wait (not in rc1)"));
 
 #endif

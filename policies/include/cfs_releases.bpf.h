@@ -30,7 +30,7 @@ RELEASES(u64, sched_latency_ns,               20ms,  20ms,  20ms,  20ms,  20ms, 
 RELEASES(u64, sched_min_granularity_ns,        4ms,   4ms,   4ms,   4ms,   4ms,   4ms,   4ms,   1ms, 750us, 750us, 750us);
 RELEASES(u64, sched_wakeup_granularity_ns,    10ms,   5ms,  10ms,   5ms,   5ms,   5ms,   5ms,   1ms,   1ms,   1ms,   1ms);
 RELEASES(bool, sched_child_runs_first,          on,    on,    on,    on,    on,    on,    on,   off,   off,   off,   off);
-RELEASES(u32, rule_scaling_cpus_max,          4294967295, 4294967295, 4294967295, 4294967295, 4294967295, 4294967295,
+RELEASES(const volatile u32, rule_scaling_cpus_max,          4294967295, 4294967295, 4294967295, 4294967295, 4294967295, 4294967295,
                                               4294967295, 4294967295,                                      8,     8,     8);
 
 /* Features that kernel/sched_features.h had switched on. */
@@ -51,38 +51,38 @@ RELEASES(bool, BASE_SLICE,                     off,   off,   off,   off,   off, 
 RELEASES(bool, ALT_PERIOD,                     off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 
 /* Changes without a switch. */
-RELEASES(enum gran_rule, rule_gran, GRAN_CURR, GRAN_CURR, GRAN_HEAVY_CURR, GRAN_QUEUE, GRAN_QUEUE, GRAN_HEAVY_CURR,
+RELEASES(const volatile enum gran_rule, rule_gran, GRAN_CURR, GRAN_CURR, GRAN_HEAVY_CURR, GRAN_QUEUE, GRAN_QUEUE, GRAN_HEAVY_CURR,
                                     GRAN_WAKEE, GRAN_WAKEE, GRAN_WAKEE, GRAN_WAKEE, GRAN_WAKEE);
-RELEASES(enum min_rule, rule_min_vruntime, MIN_AT_UPDATE, MIN_OF_TREE, MIN_OF_TREE, MIN_OF_TREE, MIN_OF_TREE,
+RELEASES(const volatile enum min_rule, rule_min_vruntime, MIN_AT_UPDATE, MIN_OF_TREE, MIN_OF_TREE, MIN_OF_TREE, MIN_OF_TREE,
                  MIN_AT_DEQUEUE, MIN_AT_DEQUEUE, MIN_AT_DEQUEUE, MIN_AT_DEQUEUE, MIN_AT_DEQUEUE, MIN_AT_DEQUEUE);
-RELEASES(enum next_rule, rule_next_buddy, NEXT_NEAR, NEXT_NEAR, NEXT_NEAR, NEXT_PAIR, NEXT_PAIR, NEXT_NEAR, NEXT_NEAR,
+RELEASES(const volatile enum next_rule, rule_next_buddy, NEXT_NEAR, NEXT_NEAR, NEXT_NEAR, NEXT_PAIR, NEXT_PAIR, NEXT_NEAR, NEXT_NEAR,
                                           NEXT_NEAR, NEXT_NEAR, NEXT_NEAR, NEXT_NEAR);
-RELEASES(enum shares_rule, rule_shares, SHARES_FULL, SHARES_FULL, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT,
+RELEASES(const volatile enum shares_rule, rule_shares, SHARES_FULL, SHARES_FULL, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT,
          SHARES_BY_WEIGHT, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT,
          SHARES_BY_LOAD, SHARES_BY_LOAD);
 
 /*                                             .24    .25    .26    .27  sle11    .28    .30    .32    .36    6.1    6.5 */
-RELEASES(bool, rule_queue_scaled_vruntime,     off,   off,   off,    on,    on,   off,   off,   off,   off,   off,   off);
-RELEASES(bool, rule_period_scales_latency,      on,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);
-RELEASES(bool, rule_slice_of_hierarchy,        off,   off,    on,    on,    on,    on,    on,    on,    on,    on,    on);
-RELEASES(bool, rule_group_sleeps_with_credit,  off,    on,    on,    on,    on,    on,    on,    on,    on,    on,    on);
-RELEASES(bool, rule_tick_checks_vruntime,      off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
-RELEASES(bool, rule_tick_obeys_preemption,     off,   off,   off,   off,   off,   off,   off,    on,    on,   off,   off);
-RELEASES(bool, rule_slice_within_latency,      off,   off,   off,   off,   off,   off,   off,   off,   off,   off,    on);
-RELEASES(bool, rule_hrtick_few,                off,   off,   off,   off,   off,    on,    on,    on,    on,    on,    on);
-RELEASES(bool, rule_place_never_left,          off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
-RELEASES(bool, rule_fork_parent_queue,         off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
-RELEASES(bool, rule_fork_reschedules,           on,    on,    on,   off,   off,   off,   off,   off,   off,   off,   off);
-RELEASES(bool, rule_sync_keeps_waker,           on,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);
-RELEASES(bool, rule_repick_starts_slice,        on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
-RELEASES(bool, rule_last_of_many,              off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
-RELEASES(bool, rule_last_beats_next,           off,   off,   off,   off,   off,   off,   off,    on,    on,   off,   off);
-RELEASES(bool, rule_preemptor_is_next,         off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
-RELEASES(bool, rule_yield_skips,               off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
-RELEASES(bool, rule_batch_yields_right,         on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
-RELEASES(bool, rule_clock_stands,              off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
-RELEASES(bool, rule_idle_entities,             off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
-RELEASES(u32, rule_idle_weight,                  2,     2,     2,     2,     2,     2,     3,     3,     3,     3,     3);
+RELEASES(const volatile bool, rule_queue_scaled_vruntime,     off,   off,   off,    on,    on,   off,   off,   off,   off,   off,   off);
+RELEASES(const volatile bool, rule_period_scales_latency,      on,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);
+RELEASES(const volatile bool, rule_slice_of_hierarchy,        off,   off,    on,    on,    on,    on,    on,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_group_sleeps_with_credit,  off,    on,    on,    on,    on,    on,    on,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_tick_checks_vruntime,      off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_tick_obeys_preemption,     off,   off,   off,   off,   off,   off,   off,    on,    on,   off,   off);
+RELEASES(const volatile bool, rule_slice_within_latency,      off,   off,   off,   off,   off,   off,   off,   off,   off,   off,    on);
+RELEASES(const volatile bool, rule_hrtick_few,                off,   off,   off,   off,   off,    on,    on,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_place_never_left,          off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_fork_parent_queue,         off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
+RELEASES(const volatile bool, rule_fork_reschedules,           on,    on,    on,   off,   off,   off,   off,   off,   off,   off,   off);
+RELEASES(const volatile bool, rule_sync_keeps_waker,           on,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);
+RELEASES(const volatile bool, rule_repick_starts_slice,        on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
+RELEASES(const volatile bool, rule_last_of_many,              off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_last_beats_next,           off,   off,   off,   off,   off,   off,   off,    on,    on,   off,   off);
+RELEASES(const volatile bool, rule_preemptor_is_next,         off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
+RELEASES(const volatile bool, rule_yield_skips,               off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
+RELEASES(const volatile bool, rule_batch_yields_right,         on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
+RELEASES(const volatile bool, rule_clock_stands,              off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
+RELEASES(const volatile bool, rule_idle_entities,             off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
+RELEASES(const volatile u32, rule_idle_weight,                  2,     2,     2,     2,     2,     2,     3,     3,     3,     3,     3);
 
 /* clang-format on */
 

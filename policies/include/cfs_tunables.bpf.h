@@ -29,7 +29,7 @@ TUNABLE(bool, sched_compat_yield, false, UNIT("bool"),
         DOC("sched_yield goes behind the rightmost task (until 2.6.38)"));
 TUNABLE(enum tunable_scaling, sched_tunable_scaling, SCALING_LOG, UNIT("enum"),
         DOC("factor on the times: none 1, log 1 + log2(CPUs), linear CPUs"));
-TUNABLE(u32, rule_scaling_cpus_max, 8, UNIT("CPUs"),
+TUNABLE(const volatile u32, rule_scaling_cpus_max, 8, UNIT("CPUs"),
         DOC("more CPUs than this count as this many in the factor (2.6.33)"));
 
 /* kernel/sched/features.h */
@@ -60,59 +60,62 @@ TUNABLE(bool, ALT_PERIOD, true, UNIT("bool"),
 
 /* Changes between releases that had no switch. */
 TUNABLE(
-    enum gran_rule, rule_gran, GRAN_WAKEE, UNIT("enum"),
+    const volatile enum gran_rule, rule_gran, GRAN_WAKEE, UNIT("enum"),
     DOC("wake-up granularity by weight: of the current task (2.6.24), of the queue (2.6.27), of a heavy current task "
         "(2.6.26, .28, .29), of the woken task (2.6.30)"));
 TUNABLE(
-    enum min_rule, rule_min_vruntime, MIN_AT_DEQUEUE, UNIT("enum"),
+    const volatile enum min_rule, rule_min_vruntime, MIN_AT_DEQUEUE, UNIT("enum"),
     DOC("min_vruntime follows current and leftmost when time is charged (2.6.24), the tree alone (2.6.25 to .27), "
         "both and at dequeue (2.6.28)"));
-TUNABLE(enum next_rule, rule_next_buddy, NEXT_NEAR, UNIT("enum"),
+TUNABLE(const volatile enum next_rule, rule_next_buddy, NEXT_NEAR, UNIT("enum"),
         DOC("the next buddy may be ahead by the wake-up granularity, or (2.6.27) pairs run on for a slice"));
-TUNABLE(enum shares_rule, rule_shares, SHARES_BY_LOAD, UNIT("enum"),
+TUNABLE(const volatile enum shares_rule, rule_shares, SHARES_BY_LOAD, UNIT("enum"),
         DOC("a group's weight on one CPU: all of its shares (2.6.24), a part by the weight there (2.6.26), by the "
             "average load there (4.x)"));
-TUNABLE(bool, rule_queue_scaled_vruntime, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_queue_scaled_vruntime, false, UNIT("bool"),
         DOC("vruntime advances by time * weight of the queue / own weight (2.6.27 only)"));
-TUNABLE(bool, rule_period_scales_latency, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_period_scales_latency, false, UNIT("bool"),
         DOC("with many tasks the period is latency * tasks / ceil(latency / min_granularity), not min_granularity * "
             "tasks (2.6.24)"));
-TUNABLE(bool, rule_slice_of_hierarchy, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_slice_of_hierarchy, true, UNIT("bool"),
         DOC("a slice is multiplied by the shares of the groups above (2.6.26)"));
-TUNABLE(bool, rule_group_sleeps_with_credit, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_group_sleeps_with_credit, true, UNIT("bool"),
         DOC("a group that wakes up has the credit of FAIR_SLEEPERS, too (2.6.25)"));
-TUNABLE(bool, rule_tick_checks_vruntime, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_tick_checks_vruntime, true, UNIT("bool"),
         DOC("at the tick also: preempt when the leftmost task is behind by more than a slice (2.6.32)"));
-TUNABLE(bool, rule_tick_obeys_preemption, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_tick_obeys_preemption, false, UNIT("bool"),
         DOC("that check only with WAKEUP_PREEMPTION (2.6.32, 2.6.36)"));
-TUNABLE(bool, rule_slice_within_latency, true, UNIT("bool"), DOC("a slice is never longer than the latency (6.3)"));
+TUNABLE(const volatile bool, rule_slice_within_latency, true, UNIT("bool"),
+        DOC("a slice is never longer than the latency (6.3)"));
 TUNABLE(
-    bool, rule_hrtick_few, true, UNIT("bool"),
+    const volatile bool, rule_hrtick_few, true, UNIT("bool"),
     DOC("a task that joins or leaves re-arms the timer of HRTICK only while the latency suffices for all (2.6.28)"));
-TUNABLE(bool, rule_place_never_left, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_place_never_left, true, UNIT("bool"),
         DOC("a new task, too, is never placed left of its own vruntime (2.6.32)"));
-TUNABLE(bool, rule_fork_parent_queue, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_fork_parent_queue, true, UNIT("bool"),
         DOC("a new task is placed relative to the queue of the parent's CPU (2.6.33)"));
-TUNABLE(bool, rule_fork_reschedules, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_fork_reschedules, false, UNIT("bool"),
         DOC("a fork always makes the target CPU pick again (until 2.6.26)"));
-TUNABLE(bool, rule_sync_keeps_waker, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_sync_keeps_waker, false, UNIT("bool"),
         DOC("no preemption check when a waker about to sleep wakes a task on its own CPU (2.6.24)"));
-TUNABLE(bool, rule_repick_starts_slice, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_repick_starts_slice, false, UNIT("bool"),
         DOC("a task that is picked again after its slice starts a new one (until 3.14)"));
-TUNABLE(bool, rule_last_of_many, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_last_of_many, true, UNIT("bool"),
         DOC("LAST_BUDDY only when the latency does not suffice for all, and only at a preemption (2.6.32)"));
-TUNABLE(bool, rule_last_beats_next, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_last_beats_next, false, UNIT("bool"),
         DOC("of two buddies the last one is taken (2.6.32, 2.6.36)"));
-TUNABLE(bool, rule_preemptor_is_next, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_preemptor_is_next, true, UNIT("bool"),
         DOC("a task that preempts by waking up becomes the next buddy (2.6.39)"));
-TUNABLE(bool, rule_yield_skips, true, UNIT("bool"), DOC("sched_yield marks the task as skip buddy (2.6.39)"));
-TUNABLE(bool, rule_batch_yields_right, false, UNIT("bool"),
+TUNABLE(const volatile bool, rule_yield_skips, true, UNIT("bool"),
+        DOC("sched_yield marks the task as skip buddy (2.6.39)"));
+TUNABLE(const volatile bool, rule_batch_yields_right, false, UNIT("bool"),
         DOC("sched_yield of a SCHED_BATCH task goes behind the rightmost task (until 2.6.38)"));
-TUNABLE(bool, rule_clock_stands, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_clock_stands, true, UNIT("bool"),
         DOC("a task preempted by a wake-up is charged up to that only; what follows is its successor's "
             "(rq_clock_skip_update)"));
-TUNABLE(bool, rule_idle_entities, true, UNIT("bool"),
+TUNABLE(const volatile bool, rule_idle_entities, true, UNIT("bool"),
         DOC("SCHED_IDLE tasks have a least slice of their own, and a credit of min_granularity (5.16)"));
-TUNABLE(u32, rule_idle_weight, 3, UNIT("weight"), DOC("load weight of SCHED_IDLE tasks (2 until 2.6.28)"));
+TUNABLE(const volatile u32, rule_idle_weight, 3, UNIT("weight"),
+        DOC("load weight of SCHED_IDLE tasks (2 until 2.6.28)"));
 
 #endif

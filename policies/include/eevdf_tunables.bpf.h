@@ -52,36 +52,36 @@ TUNABLE(bool, NI_RATE, false, UNIT("bool"), SETS_SINCE_7_2,
         DOC("NI_RANDOM searches with a higher probability when CPUs become idle rarely (7.2)"));
 
 /* Changes between releases that had no switch. */
-TUNABLE(bool, rule_custom_slices, true, UNIT("bool"), SETS("0", "1", "1"),
+TUNABLE(const volatile bool, rule_custom_slices, true, UNIT("bool"), SETS("0", "1", "1"),
         DOC("sched_setattr's sched_runtime is the task's own slice, 0.1 to 100 ms (6.12)"));
-TUNABLE(bool, rule_vprot, true, UNIT("bool"), SETS("0", "0", "1"),
+TUNABLE(const volatile bool, rule_vprot, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("protection ends at a virtual time, the shortest waiting slice away, and a tick after that reschedules "
             "(6.18), not with the request"));
 TUNABLE(
-    bool, rule_short_picks, true, UNIT("bool"), SETS("0", "0", "1"),
+    const volatile bool, rule_short_picks, true, UNIT("bool"), SETS("0", "0", "1"),
     DOC("PREEMPT_SHORT ends the protection only if the waking task is picked without it (6.18), not by its deadline "
         "against the current one's"));
 TUNABLE(
-    bool, rule_next_buddy_picks, false, UNIT("bool"), SETS("1", "1", "0"),
+    const volatile bool, rule_next_buddy_picks, false, UNIT("bool"), SETS("1", "1", "0"),
     DOC("NEXT_BUDDY alone affects the choice of the next task, but not the check at a wake-up (until PICK_BUDDY)"));
-TUNABLE(bool, rule_forks_preempt, false, UNIT("bool"), SETS("1", "1", "0"),
+TUNABLE(const volatile bool, rule_forks_preempt, false, UNIT("bool"), SETS("1", "1", "0"),
         DOC("a new task may preempt like one that wakes up (until 6.18, where one of a shorter slice still may)"));
-TUNABLE(bool, rule_idle_unprotected, true, UNIT("bool"), SETS("0", "0", "1"),
+TUNABLE(const volatile bool, rule_idle_unprotected, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("a SCHED_IDLE task has no protection against a waking one of another policy (6.18)"));
-TUNABLE(bool, rule_lag_limit_queue, true, UNIT("bool"), SETS("0", "0", "1"),
+TUNABLE(const volatile bool, rule_lag_limit_queue, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("lag is limited to the longest slice in the queue and a tick (6.18), not to two slices of its own"));
-TUNABLE(bool, rule_yield_forfeits, true, UNIT("bool"), SETS("0", "0", "1"),
+TUNABLE(const volatile bool, rule_yield_forfeits, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("sched_yield moves an eligible task to the end of its request (6.18), not only its deadline"));
 TUNABLE(
-    bool, rule_new_util_by_weight, true, UNIT("bool"), SETS("0", "1", "1"),
+    const volatile bool, rule_new_util_by_weight, true, UNIT("bool"), SETS("0", "1", "1"),
     DOC("a new task is assumed to use as much of its CPU as others of its weight there (6.10), not half of what is "
         "left"));
 
 TUNABLE(
-    bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,
+    const volatile bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,
     DOC("a task that wakes up while it stays queued finds what the current one has used up to then charged, and its "
         "lag as it is now (7.2), not as of the last update"));
-TUNABLE(bool, rule_delay_keeps, false, UNIT("bool"), SETS_SINCE_7_2,
+TUNABLE(const volatile bool, rule_delay_keeps, false, UNIT("bool"), SETS_SINCE_7_2,
         DOC("the lag of a task that stays queued in its sleep does not become worse by what others do (7.2)"));
 
 #endif

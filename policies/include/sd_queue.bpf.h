@@ -29,13 +29,13 @@ TUNABLE(u64, rr_interval_ns, 8000000, UNIT("ns"), ALIAS("rr_interval"), SETS("80
         DOC("quota: run time on each level; times the factor. As remembered, not verified"));
 TUNABLE(enum tunable_scaling, tunable_scaling, SCALING_LOG, UNIT("enum"), SETS("SCALING_LOG", "SCALING_LOG"),
         DOC("factor on rr_interval: none 1, log 1 + log2(CPUs), linear CPUs"));
-TUNABLE(bool, rule_half_quota, false, UNIT("bool"), SETS("0", "1"),
+TUNABLE(const volatile bool, rule_half_quota, false, UNIT("bool"), SETS("0", "1"),
         DOC("nice 1 to 19 have half the quota. As remembered, not verified"));
-TUNABLE(u32, rule_quota_growth, 0, UNIT("16ths"), SETS("0", "16"),
+TUNABLE(const volatile u32, rule_quota_growth, 0, UNIT("16ths"), SETS("0", "16"),
         DOC("below nice -6 the quota grows by this many 16ths a step. That it grows is remembered, how is not"));
-TUNABLE(bool, rule_carry_overrun, false, UNIT("bool"), SETS("0", "0"),
+TUNABLE(const volatile bool, rule_carry_overrun, false, UNIT("bool"), SETS("0", "0"),
         DOC("what a task ran beyond its quota, up to the next tick, counts on its next level"));
-TUNABLE(bool, rule_fork_shares_quota, true, UNIT("bool"), SETS("1", "1"),
+TUNABLE(const volatile bool, rule_fork_shares_quota, true, UNIT("bool"), SETS("1", "1"),
         DOC("a child starts on its parent's level with half of what is left there. As remembered, not verified"));
 
 struct sd_queue {

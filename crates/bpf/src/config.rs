@@ -28,10 +28,13 @@ pub struct InstanceConfig {
     pub cgroup_capacity: u32,
     /// The effect of a load through NULL.
     pub null_loads: NullLoads,
+    /// Instructions that can never execute with the constants of the instance are removed at its first call, and not
+    /// counted, as by the kernel's verifier.
+    pub remove_dead_code: bool,
 }
 
 impl Default for InstanceConfig {
-    /// One CPU, 8 million instructions per call, 4,096 tasks, 256 cgroups, traps at NULL.
+    /// One CPU, 8 million instructions per call, 4,096 tasks, 256 cgroups, traps at NULL, the code as it is.
     fn default() -> Self {
         InstanceConfig {
             cpus: 1,
@@ -39,6 +42,7 @@ impl Default for InstanceConfig {
             task_capacity: 4096,
             cgroup_capacity: 256,
             null_loads: NullLoads::default(),
+            remove_dead_code: false,
         }
     }
 }

@@ -126,6 +126,8 @@ pub(crate) enum Op {
     Poison,
     /// The second slot of a [`Op::Const`].
     Tail,
+    /// An instruction that was removed ([`crate::fold`]): it is not counted.
+    Nop,
 }
 
 /// Maximum iterations of loops with `may_goto` in a function: the kernel's `BPF_MAX_LOOPS`.

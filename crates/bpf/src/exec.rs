@@ -17,12 +17,12 @@ pub(crate) unsafe fn invoke<H: Host>(
     function: usize,
     args: &[u64; 5],
 ) -> Result<u64, Trap> {
-    // SAFETY: by contract; the image is only read.
-    let image: &Image<H> = unsafe { &*(*vm).image.cast::<Image<H>>() };
-    match &image.code {
+    // SAFETY: by contract; both are only read.
+    let (executable, image) = unsafe { (&*(*vm).executable, &*(*vm).image.cast::<Image<H>>()) };
+    match &executable.code {
         // SAFETY: by contract.
         Some(code) => unsafe { jit::run(vm, code, function, args) },
         // SAFETY: by contract.
-        None => unsafe { interp::run(vm, &image.program, &image.calls, function, args) },
+        None => unsafe { interp::run(vm, &executable.program, &image.calls, function, args) },
     }
 }

@@ -1,10 +1,11 @@
-//! A linked program, checked and compiled once, shared by any number of instances.
+//! A linked program, checked once and compiled once for each set of constants, shared by any number of instances.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::env::{Env, Host};
-use crate::error::{Fault, LoadCause, LoadError};
+use crate::error::{Fault, LoadError};
+use crate::fold::Frozen;
 use crate::helpers;
 use crate::host_calls::HostCalls;
 use crate::jit::{self, Code};
@@ -27,10 +28,22 @@ pub enum Engine {
     Interpreter,
 }
 
-/// A linked and compiled object.
+/// A linked object. It is compiled when an instance makes its first call, since only then its constants are known.
 pub struct Image<H> {
     pub(crate) program: Arc<Program>,
     pub(crate) calls: HostCalls<H>,
+    engine: Engine,
+    /// What was compiled, with its constants; the latest last.
+    compiled: Mutex<Vec<(Option<Frozen>, Arc<Executable>)>>,
+}
+
+/// Compiled programs that an image keeps for further instances.
+const COMPILED_MAX: usize = 32;
+
+/// A program for one set of constants.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    pub(crate) program: Arc<Program>,
     /// The machine code; `None` if the interpreter runs.
     pub(crate) code: Option<Code>,
 }
@@ -46,7 +59,7 @@ impl<H> fmt::Debug for Image<H> {
 }
 
 impl<H: Host> Image<H> {
-    /// Links `object` against `env`, checks every instruction, and compiles it.
+    /// Links `object` against `env` and checks every instruction.
     ///
     /// # Errors
     /// The errors of [`crate::link()`]; malformed instructions; a helper that neither this crate nor `env` has; maps
@@ -63,7 +76,7 @@ impl<H: Host> Image<H> {
             .map_err(|error| object.with_source(error))
     }
 
-    /// Checks and compiles a linked object. `name` is the file name in errors.
+    /// Checks a linked object. `name` is the file name in errors.
     ///
     /// # Errors
     /// As [`Image::new`], except those of linking.
@@ -75,12 +88,36 @@ impl<H: Host> Image<H> {
     ) -> Result<Arc<Image<H>>, LoadError> {
         build(linked, env, engine).map(Arc::new).map_err(|fault| fault.in_file(name))
     }
+
+    /// The program for these constants, or as it is without; compiled now unless another instance has the same. The
+    /// error says why there is no machine code.
+    pub(crate) fn executable(&self, constants: Option<Frozen>) -> Result<Arc<Executable>, String> {
+        // Whoever panicked while it held the lock has added nothing.
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = compiled.iter().find(|(of, _)| *of == constants) {
+            return Ok(Arc::clone(known));
+        }
+        let program = match &constants {
+            Some(constants) => Arc::new(self.program.folded(constants)),
+            None => Arc::clone(&self.program),
+        };
+        let code = match self.engine {
+            Engine::Jit => Some(jit::compile(&program, &self.calls)?),
+            Engine::Interpreter => None,
+        };
+        let executable = Arc::new(Executable { program, code });
+        if compiled.len() >= COMPILED_MAX {
+            compiled.remove(0);
+        }
+        compiled.push((constants, Arc::clone(&executable)));
+        Ok(executable)
+    }
 }
 
 impl<H> Image<H> {
     /// The engine in use: the interpreter if it was requested or if this processor has no JIT.
     pub fn engine(&self) -> Engine {
-        if self.code.is_some() { Engine::Jit } else { Engine::Interpreter }
+        self.engine
     }
 
     /// The linked object.
@@ -103,10 +140,6 @@ fn build<H: Host>(linked: Linked, env: &Env<H>, engine: Engine) -> Result<Image<
     let hz = env.kconfig.iter().find(|(name, _)| name == "CONFIG_HZ");
     let program = Program::new(linked, hz.map_or(DEFAULT_HZ, |(_, hz)| *hz))?;
     let calls = HostCalls::resolve(&program.linked, env)?;
-    let code = if engine == Engine::Jit && jit::SUPPORTED {
-        Some(jit::compile(&program, &calls).map_err(LoadCause::Engine)?)
-    } else {
-        None
-    };
-    Ok(Image { program: Arc::new(program), calls, code })
+    let engine = if jit::SUPPORTED { engine } else { Engine::Interpreter };
+    Ok(Image { program: Arc::new(program), calls, engine, compiled: Mutex::default() })
 }

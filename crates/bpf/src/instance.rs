@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::config::{InstanceConfig, InstanceError, MAX_CPUS, NullLoads};
 use crate::env::{FuncRef, Host, MAX_PRICES};
 use crate::exec;
-use crate::image::Image;
+use crate::fold::{Frozen, frozen_ranges};
+use crate::image::{Executable, Image};
 use crate::jit;
 use crate::layout::MapStorage;
 use crate::maps::Maps;
@@ -21,6 +22,8 @@ use crate::vm::{ARGS, Context, MAX_ARGS, STACK_LOW, STACK_TOP, Vm};
 /// A running copy of an [`Image`]. Instances share only code.
 pub struct Instance<H> {
     image: Arc<Image<H>>,
+    /// `None` before the first call.
+    executable: Option<Arc<Executable>>,
     state: Box<State>,
     /// The control block, in the region of `state.memory`.
     vm: *mut Vm,
@@ -79,9 +82,27 @@ impl<H: Host> Instance<H> {
         block.image = Arc::as_ptr(&image).cast();
         block.invoke = Some(exec::invoke::<H>);
         block.task_views = state.maps.task_views();
-        let code = image.code.as_ref();
+        Ok(Instance { image, executable: None, state, vm, insns: 0 })
+    }
+
+    /// Compiles the program for the constants that were set: read-only data does not change from now on.
+    #[cold]
+    fn freeze(&mut self) -> Result<(), Trap> {
+        let memory = &self.state.memory;
+        let sections = frozen_ranges(&self.state.program.layout)
+            .map(|(addr, bytes)| Ok((addr, memory.read_vec(addr, bytes)?)));
+        let constants = match self.state.config.remove_dead_code {
+            true => Some(Frozen::new(sections.collect::<Result<_, Trap>>()?)),
+            false => None,
+        };
+        let executable = self.image.executable(constants).map_err(Trap::host)?;
+        // SAFETY: the control block lives as long as the instance; no program runs now.
+        let block = unsafe { &mut *self.vm };
+        block.executable = Arc::as_ptr(&executable);
+        let code = executable.code.as_ref();
         (block.code_low, block.code_high) = code.map_or((0, 0), |code| code.range());
-        Ok(Instance { image, state, vm, insns: 0 })
+        self.executable = Some(executable);
+        Ok(())
     }
 
     /// The values that inlined helpers read. Set them before a call.
@@ -128,6 +149,9 @@ impl<H: Host> Instance<H> {
     fn run(&mut self, function: usize, args: &[u64; 5], host: &mut H) -> Result<u64, Trap> {
         if function >= self.state.program.functions.len() {
             return Err(Trap::host(format!("the object has no function {function}")));
+        }
+        if self.executable.is_none() {
+            self.freeze()?;
         }
         // SAFETY: the control block lives as long as the instance; nothing else refers to it now.
         let block = unsafe { &mut *self.vm };
@@ -274,10 +298,10 @@ impl<H: Host> Instance<H> {
         self.state.memory.read_vec(addr, global.size as usize)
     }
 
-    /// Sets a global variable, also a read-only one (`const volatile`), before or between calls.
+    /// Sets a global variable between calls; a read-only one (`const volatile`) before the first call, which freezes it.
     ///
     /// # Errors
-    /// The image has no such global, or `bytes` has another size.
+    /// The image has no such global, `bytes` has another size, or the global is frozen.
     pub fn set_global(&mut self, global: &Global, bytes: &[u8]) -> Result<(), Trap> {
         let addr = self.global_address(global)?;
         if bytes.len() as u64 != global.size {
@@ -287,6 +311,9 @@ impl<H: Host> Instance<H> {
                 global.size,
                 bytes.len()
             )));
+        }
+        if self.executable.is_some() {
+            return self.state.memory.write(addr, bytes);
         }
         self.state.memory.write_read_only(addr, bytes)
     }

@@ -25,6 +25,7 @@ mod env;
 mod errno;
 mod error;
 mod exec;
+mod fold;
 mod helpers;
 mod hint;
 mod host_calls;

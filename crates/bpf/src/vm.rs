@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use crate::env::MAX_PRICES;
+use crate::image::Executable;
 use crate::maps::TaskView;
 use crate::state::State;
 use crate::trap::Trap;
@@ -45,6 +46,8 @@ pub(crate) struct Vm {
     pub(crate) state: *mut State,
     /// The `Image<H>` of the instance.
     pub(crate) image: *const c_void,
+    /// What runs; null before the first call.
+    pub(crate) executable: *const Executable,
     /// For callbacks of helpers.
     pub(crate) invoke: Option<Invoke>,
     /// Native address of the instruction that faulted, or 0.

@@ -1,6 +1,6 @@
 //! Random programs: both engines give the same result or trap, memory, host calls and instruction count.
 
-use crate::support::{Code, Recorder, add, code, data, exit, image, insn, map, mov, mov_reg};
+use crate::support::{BOTH, Code, Recorder, add, code, data, exit, image, insn, map, mov, mov_reg};
 use fairground_bpf::{Callee, Engine, Fixup, Function, InstanceConfig, MapDef, MapKind, TrapKind};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof};
 use proptest::proptest;
@@ -317,9 +317,10 @@ struct Seen {
     host: Recorder,
 }
 
-fn observe(functions: &[Function], engine: Engine) -> Seen {
+fn observe(functions: &[Function], engine: Engine, remove_dead_code: bool) -> Seen {
     let image = image(functions.to_vec(), maps(), engine);
-    let config = InstanceConfig { cpus: 2, fuel_per_call: 100_000, ..Default::default() };
+    let config =
+        InstanceConfig { cpus: 2, fuel_per_call: 100_000, remove_dead_code, ..Default::default() };
     let mut instance = image.instantiate(&config).expect("memory");
     let mut host = Recorder::default();
     instance.context().cpu = 1;
@@ -356,9 +357,18 @@ proptest! {
 
     #[test]
     fn engines_agree(main in steps(), callee in steps()) {
-        let functions =
+        let mut functions =
             [function("main", &main, Some(1)), function("callee", &callee, None)];
-        let [oracle, jit] = crate::support::BOTH.map(|engine| observe(&functions, engine));
+        "struct_ops/main".clone_into(&mut functions[0].section);
+        let [oracle, jit] = BOTH.map(|engine| observe(&functions, engine, false));
         assert_eq!(oracle, jit);
+        let [mut removed, jit] = BOTH.map(|engine| observe(&functions, engine, true));
+        assert_eq!(removed, jit);
+        assert!(removed.insns <= oracle.insns || oracle.insns.is_none());
+        // Without dead code, fuel lasts longer.
+        if !matches!(oracle.result, Err((TrapKind::OutOfFuel { .. }, ..))) {
+            removed.insns = oracle.insns;
+            assert_eq!(oracle, removed);
+        }
     }
 }

@@ -418,7 +418,7 @@ fn spin_locks_do_not_nest() {
 }
 
 #[test]
-fn globals_change_between_calls() {
+fn globals_change_between_calls_and_constants_before_them() {
     use fairground_bpf::{Global, GlobalType};
     let maps = vec![data(".rodata", true, &[0; 16]), data(".bss", false, &[0; 8])];
     let main = code()
@@ -441,11 +441,15 @@ fn globals_change_between_calls() {
     let (knob, seen) = (global(0, 8, true), global(1, 0, false));
     for engine in BOTH {
         let mut instance = instance(vec![main.clone()], maps.clone(), engine);
-        for ns in [20_000_000u64, 5_000_000] {
-            instance.set_global(&knob, &ns.to_le_bytes()).expect("a global");
+        let ns = 20_000_000_u64;
+        instance.set_global(&knob, &[9; 8]).expect("a global");
+        instance.set_global(&knob, &ns.to_le_bytes()).expect("a global");
+        for before in [0_u64, 7] {
+            instance.set_global(&seen, &before.to_le_bytes()).expect("a global");
             assert_eq!(instance.call(0, &[], &mut Recorder::default()), Ok(ns));
             assert_eq!(instance.global(&seen), Ok(ns.to_le_bytes().to_vec()));
         }
+        assert!(instance.set_global(&knob, &[0; 8]).is_err(), "frozen by the first call");
         assert!(instance.set_global(&knob, &[0; 4]).is_err(), "4 bytes for 8");
         assert!(instance.global(&global(1, 4, false)).is_err(), "beyond the end");
         assert!(instance.global(&global(9, 0, false)).is_err(), "no such map");

@@ -3,7 +3,7 @@
 use crate::decode::{Alu, Cond, Op, Src};
 
 /// Carries out a register-only operation.
-pub(super) fn apply(op: Op, r: &mut [u64; 11]) {
+pub(crate) fn apply(op: Op, r: &mut [u64; 11]) {
     match op {
         Op::Alu { wide, op, dst, src } => {
             let left = r[usize::from(dst)];
@@ -36,7 +36,7 @@ pub(super) fn apply(op: Op, r: &mut [u64; 11]) {
     }
 }
 
-pub(super) fn sign_extend(value: u64, bits: u32) -> u64 {
+pub(crate) fn sign_extend(value: u64, bits: u32) -> u64 {
     ((value << (64 - bits)) as i64 >> (64 - bits)) as u64
 }
 
@@ -70,7 +70,7 @@ arithmetic!(alu64, u64, i64);
 arithmetic!(alu32, u32, i32);
 
 /// Whether a conditional jump is taken.
-pub(super) fn holds(wide: bool, cond: Cond, left: u64, right: u64) -> bool {
+pub(crate) fn holds(wide: bool, cond: Cond, left: u64, right: u64) -> bool {
     let (left, right) =
         if wide { (left, right) } else { (left & 0xffff_ffff, right & 0xffff_ffff) };
     let (sleft, sright) = if wide {

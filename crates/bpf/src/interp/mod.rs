@@ -1,6 +1,6 @@
 //! The interpreter: executes one operation at a time, as RFC 9669 defines it. The JIT is tested against it.
 
-mod alu;
+pub(crate) mod alu;
 
 use crate::call::{Call, HostCall};
 use crate::decode::{Alu, MAX_MAY_GOTO, Op, Rmw, Src};
@@ -71,9 +71,12 @@ impl<H: Host> Frame<'_, H> {
     }
 
     fn step(&mut self, pc: usize) -> Result<Next, Trap> {
+        let op = self.program.functions[self.function].ops[pc];
+        if op == Op::Nop {
+            return Ok(Next::At(pc + 1));
+        }
         // SAFETY: by the contract of `run`.
         unsafe { (*self.vm).fuel -= 1 };
-        let op = self.program.functions[self.function].ops[pc];
         match op {
             Op::Load { bytes, signed, dst, base, off } => {
                 let value = self.load(base, off, bytes)?;
@@ -108,7 +111,7 @@ impl<H: Host> Frame<'_, H> {
             Op::Poison => {
                 return Err(Trap::new(TrapKind::Poison(self.program.poison(self.function, pc))));
             }
-            Op::Tail => unreachable!("decoding refused every way into a second slot"),
+            Op::Tail | Op::Nop => unreachable!("decoding refused every way into a second slot"),
             Op::Alu { op: Alu::Div | Alu::SDiv | Alu::Mod | Alu::SMod, .. } => {
                 // SAFETY: by the contract of `run`.
                 unsafe { (*self.vm).divisions += 1 };

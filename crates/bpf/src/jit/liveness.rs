@@ -82,6 +82,6 @@ fn reads(op: &Op, arities: &[usize]) -> Registers {
             ((1 << arity) - 1) << 1
         }
         Op::Exit => 1,
-        Op::Const { .. } | Op::Goto(_) | Op::MayGoto(_) | Op::Poison | Op::Tail => 0,
+        Op::Const { .. } | Op::Goto(_) | Op::MayGoto(_) | Op::Poison | Op::Tail | Op::Nop => 0,
     }
 }

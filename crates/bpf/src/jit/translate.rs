@@ -179,7 +179,7 @@ impl Translator<'_, '_> {
                 self.pending = 0;
                 open = true;
             }
-            if *op == Op::Tail || !open {
+            if matches!(op, Op::Tail | Op::Nop) || !open {
                 continue;
             }
             self.pc = slot;
@@ -233,7 +233,7 @@ impl Translator<'_, '_> {
                 self.raise(Raise::Poison);
                 return false;
             }
-            Op::Tail => {}
+            Op::Tail | Op::Nop => {}
             Op::Alu { .. }
             | Op::Neg { .. }
             | Op::MovSx { .. }

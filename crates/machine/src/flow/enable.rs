@@ -50,6 +50,7 @@ impl Machine {
             task_capacity: capacity,
             cgroup_capacity: cgroups.len() as u32,
             null_loads: config.null_loads,
+            remove_dead_code: true,
         })?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         preset(&mut program, policy, config)?;
