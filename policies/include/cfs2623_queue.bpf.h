@@ -128,7 +128,7 @@ static __always_inline s64 runtime_limit(void)
     return (s64)(rule_latency ? scaled(sched_latency_ns) : 4 * fixed_granularity());
 }
 
-/* __add_wait_runtime and limit_wait_runtime: what is beyond the bound is lost. */
+/* __add_wait_runtime and limit_wait_runtime: what is beyond the bound is lost. `limit_ns` is runtime_limit(). */
 static __always_inline s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_runtime, s64 delta_ns, s64 limit_ns)
 {
     wait_runtime += delta_ns;
@@ -143,29 +143,29 @@ static __always_inline s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_ru
 }
 
 /* delta * weight / load of the queue. */
-static __always_inline u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight)
+static __always_inline u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight, s64 limit_ns)
 {
     u64 share_ns = calc_delta_mine(delta_ns, weight, q->inverse, rule_rounds);
 
-    if (!rule_rounds && share_ns > (u64)runtime_limit())
-        return (u64)runtime_limit();
+    if (!rule_rounds && share_ns > (u64)limit_ns)
+        return (u64)limit_ns;
     return share_ns;
 }
 
 /* The current task's payment for sleepers, out of the delta_mine_ns that it was entitled to. */
-static __noinline u64 pay_bonus(struct cfs2623_queue *q, u64 delta_exec_ns, u64 delta_mine_ns)
+static __noinline u64 pay_bonus(struct cfs2623_queue *q, u64 delta_exec_ns, u64 delta_mine_ns, s64 limit_ns)
 {
     u64 bonus_ns = q->sleeper_bonus, pay_ns = bonus_ns, room_ns;
 
     if (rule_bonus == PAY_ALL) {
-        room_ns = (u64)(runtime_limit() - q->curr_wait_runtime);
+        room_ns = (u64)(limit_ns - q->curr_wait_runtime);
         pay_ns = delta_mine_ns;
         if (pay_ns > room_ns)
             pay_ns = room_ns;
     } else {
         if (rule_bonus == PAY_SHARE_OF_TIME && pay_ns > delta_exec_ns)
             pay_ns = delta_exec_ns;
-        pay_ns = share_of(q, pay_ns, q->curr_weight);
+        pay_ns = share_of(q, pay_ns, q->curr_weight, limit_ns);
     }
     if (pay_ns > bonus_ns)
         pay_ns = bonus_ns;
@@ -194,19 +194,21 @@ static __always_inline void refresh_inverse(struct cfs2623_queue *q, u64 load)
 SEPARATE void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 {
     u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_ns, mine_ns;
+    s64 limit_ns;
 
     if (!q)
         return;
     q->exec_clock += delta_ns;
     if (unlikely(!load))
         return;
+    limit_ns = runtime_limit();
     refresh_inverse(q, load);
-    fair_ns = share_of(q, delta_ns, NICE_0_WEIGHT);
-    mine_ns = q->curr_weight == NICE_0_WEIGHT ? fair_ns : share_of(q, delta_ns, q->curr_weight);
+    fair_ns = share_of(q, delta_ns, NICE_0_WEIGHT, limit_ns);
+    mine_ns = q->curr_weight == NICE_0_WEIGHT ? fair_ns : share_of(q, delta_ns, q->curr_weight, limit_ns);
     if (q->sleeper_bonus && q->sleeper_bonus > bonus_threshold())
-        mine_ns -= pay_bonus(q, delta_ns, mine_ns);
+        mine_ns -= pay_bonus(q, delta_ns, mine_ns, limit_ns);
     q->fair_clock += fair_ns;
-    q->curr_wait_runtime = add_wait_runtime(q, q->curr_wait_runtime, (s64)(mine_ns - delta_ns), runtime_limit());
+    q->curr_wait_runtime = add_wait_runtime(q, q->curr_wait_runtime, (s64)(mine_ns - delta_ns), limit_ns);
 }
 
 /*
@@ -299,7 +301,7 @@ static __always_inline void wait_start(const struct cfs2623_queue *q, struct cfs
     t->waiting = true;
 }
 
-/* min(2 * limit, now - start) of two readings of one fair clock; the limit is runtime_limit(). */
+/* min(2 * limit, now - start) of two readings of one fair clock. */
 static __always_inline u64 fair_since(u64 fair_clock, u64 start, s64 limit_ns)
 {
     s64 delta_ns = time_diff(fair_clock, start), most_ns = 2 * limit_ns;
