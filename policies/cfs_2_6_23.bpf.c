@@ -112,6 +112,14 @@ SEPARATE bool preempts(const struct cfs2623_queue *q, u32 cpu, u64 key, u64 gran
            niced_granularity(gran_ns, q->curr_weight, q->curr_inverse, rule_niced_gran_divides);
 }
 
+static __always_inline void insert_waiting(struct cfs2623_queue *q, u32 cpu, struct task_struct *p, u64 key,
+                                           u64 enq_flags)
+{
+    note_inserted(&q->left, key);
+    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
+    mark_waiting(cpu);
+}
+
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -119,23 +127,23 @@ void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
     u32 cpu = task_cpu(p);
     struct cfs2623_queue *q;
     u64 key = p->scx.dsq_vtime;
-    bool sync, joins;
+    bool sync;
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
-    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    if (!joins)
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
         cpu = balance_active_push(p, cpu);
+        if (t->cpu != cpu)
+            key = migrate(t, cpu);
+        insert_waiting(queue_of(cpu), cpu, p, key, enq_flags);
+        return;
+    }
     if (t->cpu != cpu)
         key = migrate(t, cpu);
     q = queue_of(cpu);
-    note_inserted(&q->left, key);
-    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
-    mark_waiting(cpu);
-    if (!joins)
-        return;
+    insert_waiting(q, cpu, p, key, enq_flags);
     t->is_new = false;
     sync = q->sync_pid == (u32)p->pid;
     q->sync_pid = 0;
@@ -177,7 +185,7 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct cfs2623_queue *q = queue_of(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+    bool prev_runs = prev && q->curr_pid == (u32)prev->pid;
 
     if (prev_runs)
         update_curr(q, cpu, prev);
@@ -263,12 +271,15 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs2623_stopping, struct task_struct *p, bool runnable)
 {
     struct cfs2623_task *t = task_of(p);
-    u32 cpu = task_cpu(p);
-    struct cfs2623_queue *q = queue_of(cpu);
+    struct cfs2623_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
         return;
-    update_curr(q, cpu, p);
+    /* The CPU on which it was switched in. */
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
+        return;
+    update_curr(q, t->cpu, p);
     t->wait_runtime = q->curr_wait_runtime;
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     q->curr_pid = 0;

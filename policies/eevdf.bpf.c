@@ -60,18 +60,19 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 
     if (!t)
         return;
+    t->custom_ns = custom_slice(p);
     if (t->delayed && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
         if (t->cpu == cpu && t->weight == task_weight(p)) {
             settle_pulled(q);
-            requeue_delayed(p, t, cpu, custom_slice(p));
+            requeue_delayed(p, t, cpu);
             return;
         }
         cancel_delayed_dequeue(t, cpu);
     }
     clear_delayed(t);
-    if (update_curr_by_clock(q, cpu))
+    if (update_curr_by_clock(q))
         preempt_curr(q, cpu);
-    place(q, t, custom_slice(p), reweight(t, p));
+    place(q, t, reweight(t, p));
     join(p, q, t, cpu);
 }
 
@@ -95,7 +96,7 @@ static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, stru
     }
     if (policy == SCHED_BATCH || policy == SCHED_IDLE)
         return false;
-    if (update_curr_by_clock(q, cpu))
+    if (update_curr_by_clock(q))
         preempt_curr(q, cpu);
     if (!rule_short_picks) {
         if (is_shorter && eligible(q, t->vruntime) &&
@@ -111,8 +112,16 @@ static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, stru
         return true;
     }
     if (rule_vprot && RUN_TO_PARITY)
-        shorten_protection(q, cpu);
+        shorten_protection(q);
     return false;
+}
+
+/* The task is on another CPU than the one where it is accounted for: the accounting moves. */
+static __noinline void follow(struct task_struct *p, struct eevdf_task *t, u32 cpu)
+{
+    u32 from = t->cpu & (MAX_CPUS - 1);
+
+    account_migration(p, t, from, cpu, place_elsewhere(t, from, cpu));
 }
 
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
@@ -121,25 +130,41 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
     struct eevdf_task *t = task_of(p);
     u32 cpu = task_cpu(p);
     struct eevdf_queue *q;
-    bool woken;
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
-    woken = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    if (!woken)
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
         cpu = balance_active_push(p, cpu);
+        if (t->cpu != cpu)
+            follow(p, t, cpu);
+        insert_waiting(queue_of(cpu), cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
+        return;
+    }
     if (t->cpu != cpu)
-        account_migration(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+        follow(p, t, cpu);
     q = queue_of(cpu);
     insert_waiting(q, cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
-    if (!woken)
-        return;
     settle_pulled(q);
     if (q->curr_pid && wakeup_preempts(q, cpu, p, t))
         preempt_curr(q, cpu);
     t->is_new = false;
+}
+
+/* Whether the pass was asked for by the load balancer only: the current task continues. */
+static __always_inline bool only_balances(struct eevdf_queue *q)
+{
+    if (likely(!q->balances))
+        return false;
+    q->balances = false;
+    return !q->resched;
+}
+
+/* Whether the task of ops.dispatch is the current one, and can run on. */
+static __always_inline bool is_current(const struct eevdf_queue *q, const struct task_struct *prev)
+{
+    return prev && q->curr_pid == (u32)prev->pid;
 }
 
 /* The current task stays: it is alone, or still the best. Nothing was picked, so its protection stays as it is. */
@@ -147,34 +172,43 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
 {
     if (q->bypassed) {
         q->bypassed = false;
-        protect(q, cpu);
+        protect(q);
     }
+    q->resched = false;
     clear_buddy(q, q->curr_pid);
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
 
 /*
- * Brings the chosen task to this CPU. If another CPU has taken it, the next one comes.
+ * Brings the first of the ineligible tasks to this CPU. `is_last`: it is the last task that waits.
  *
  * Behind the last task the queue is empty. Another CPU that puts a task here at the same time counts it before it
  * invalidates the record: the record is written before the count is read again, so that one of the two is seen.
  */
-static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
+static __always_inline bool fetch_ineligible(struct eevdf_queue *q, u32 cpu, bool is_last)
 {
-    bool is_last = q->nr == 1, is_ineligible = is_last && q->ineligible.state == LEFT_KNOWN;
-
-    if (choice == CHOOSE_BUDDY && move_pid_to_local(cpu, q->next_pid))
-        return true;
-    if (!is_ineligible && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
-        return true;
     WRITE_ONCE(q->ineligible.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
     if (is_last && __sync_fetch_and_add(&q->nr, 0) != 1)
         forget_leftmost(&q->ineligible);
     if (scx_bpf_dsq_move_to_local(queue_id(cpu, INELIGIBLE)))
         return true;
     forget_leftmost(&q->ineligible);
-    /* The record was out of date. */
-    return is_ineligible && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
+    return false;
+}
+
+/* Brings the chosen task to this CPU. If another CPU has taken it, the next one comes. */
+static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
+{
+    u32 nr = q->nr;
+
+    if (!nr)
+        return false;
+    if (unlikely(choice == CHOOSE_BUDDY) && move_pid_to_local(cpu, q->next_pid))
+        return true;
+    /* If the record is out of date, it is among the eligible. */
+    if (nr == 1 && q->ineligible.state == LEFT_KNOWN)
+        return fetch_ineligible(q, cpu, true) || scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
+    return scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)) || fetch_ineligible(q, cpu, nr == 1);
 }
 
 /* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
@@ -182,24 +216,24 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct eevdf_queue *q = queue_of(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
-    bool balances_only = prev_runs && q->balances && !q->resched;
     enum choice choice;
 
     balance_run(cpu);
     settle_pulled(q);
-    if (prev_runs)
-        update_curr(q, cpu, prev);
-    q->resched = false;
-    q->balances = false;
-    choice = balances_only ? CHOOSE_CURRENT : choose(q, cpu, prev_runs);
+    if (is_current(q, prev)) {
+        charge_prev(q, read_sum_exec(q, prev));
+        choice = only_balances(q) ? CHOOSE_CURRENT : choose(q, cpu, true);
+    } else {
+        q->balances = false;
+        choice = choose(q, cpu, false);
+    }
     if (choice == CHOOSE_NONE && !q->nr && newidle_balance(cpu)) {
         settle_pulled(q);
         choice = choose(q, cpu, false);
     }
-    if (choice != CHOOSE_CURRENT && q->nr && fetch(q, cpu, choice)) {
+    if (choice != CHOOSE_CURRENT && fetch(q, cpu, choice)) {
         q->picked = true;
-    } else if (prev_runs) {
+    } else if (is_current(q, prev)) {
         keep(q, cpu, prev);
     } else {
         mark_empty(cpu);
@@ -207,54 +241,67 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
     }
 }
 
+/*
+ * A task comes onto a CPU, but was not picked by dispatch: the CPU was idle, it is back after a real-time task, or
+ * after a change of its attributes. If a waiting task is better, dispatch chooses again.
+ */
+static __noinline void run_unpicked(const struct task_struct *p)
+{
+    u32 cpu = task_cpu(p);
+    struct eevdf_queue *q = queue_of(cpu);
+    bool restored = q->restored_pid == (u32)p->pid;
+
+    q->bypassed = !q->picked && !restored && nr_running[cpu] > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
+    if (q->bypassed) {
+        q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
+        preempt_curr(q, cpu);
+    } else if (restored && p->flags & PF_EXITING && q->nr) {
+        /* It has left its autogroup; a scheduling pass follows, under the protection that it has (sched_move_task). */
+        preempt_curr(q, cpu);
+    } else {
+        protect(q);
+    }
+    q->restored_pid = 0;
+}
+
 /* set_next_entity: a task comes onto a CPU. */
 void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 {
     struct eevdf_task *t = task_of(p);
-    u32 cpu = task_cpu(p), pid = (u32)p->pid;
+    u32 cpu = task_cpu(p), weight;
     struct eevdf_queue *q = queue_of(cpu);
-    bool ends;
+    u64 vruntime;
 
     if (!t)
         return;
     if (t->cpu != cpu)
-        account_migration(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+        follow(p, t, cpu);
     settle_pulled(q);
-    sums_sub(q, t->vruntime, t->weight);
+    vruntime = t->vruntime;
+    weight = t->weight;
+    sums_sub(q, vruntime, weight);
     t->ineligible = false;
     t->is_new = false;
-    q->curr_pid = pid;
-    q->curr_vruntime = t->vruntime;
+    q->curr_pid = (u32)p->pid;
+    q->curr_vruntime = vruntime;
     q->curr_deadline = t->deadline;
     q->curr_slice_ns = t->slice_ns;
-    q->curr_custom_ns = custom_slice(p);
+    q->curr_custom_ns = t->custom_ns;
     q->curr_kind = t->kind;
-    q->curr_weight = t->weight;
+    q->curr_weight = weight;
     q->curr_inverse = t->inverse;
     q->curr_policy = p->policy;
     q->curr_sum_exec = p->se.sum_exec_runtime;
-    q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead_ns = 0;
     q->resched = false;
-    clear_buddy(q, pid);
-    /*
-     * It bypassed dispatch (idle CPU, or back after a real-time task) and a waiting task is better: let dispatch
-     * choose.
-     */
-    ends = q->restored_pid == pid && p->flags & PF_EXITING;
-    q->bypassed =
-        !q->picked && q->restored_pid != pid && nr_running[cpu] > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
-    if (q->bypassed) {
-        q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
-        preempt_curr(q, cpu);
-    } else if (ends && q->nr) {
-        /* It has left its autogroup; a scheduling pass follows, under the protection that it has (sched_move_task). */
-        preempt_curr(q, cpu);
-    } else {
-        protect(q, cpu);
-    }
+    q->bypassed = false;
+    clear_buddy(q, q->curr_pid);
+    q->curr_clock_ns = scx_bpf_now();
+    if (likely(q->picked && !q->restored_pid))
+        protect(q);
+    else
+        run_unpicked(p);
     q->picked = false;
-    q->restored_pid = 0;
 }
 
 /* entity_tick: requests end here, and at wake-ups. */
@@ -266,7 +313,7 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
     if (q->curr_pid != (u32)p->pid)
         return;
     settle_pulled(q);
-    if (update_curr(q, cpu, p))
+    if (update_curr(q, p))
         q->resched = true;
     q->balances = balance_tick(cpu);
     if (q->resched || q->balances)
@@ -276,21 +323,25 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 /* put_prev_entity: a task leaves its CPU, for the queue or on its way out. It is in the sums again. */
 void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 {
-    u32 cpu = task_cpu(p);
-    struct eevdf_queue *q = queue_of(cpu);
     struct eevdf_task *t = task_of(p);
+    struct eevdf_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
         return;
+    /* The CPU on which it was switched in. */
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
+        return;
+    q->stopped_pid = runnable ? 0 : (u32)p->pid;
     settle_pulled(q);
-    update_curr(q, cpu, p);
+    charge_prev(q, uncharged(q, p->se.sum_exec_runtime));
     t->vruntime = q->curr_vruntime;
     t->deadline = q->curr_deadline;
     t->slice_ns = q->curr_slice_ns;
     t->kind = q->curr_kind;
     q->curr_pid = 0;
+    q->curr_weight = 0;
     sums_add(q, t->vruntime, t->weight);
-    q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
 
 /* The rest of dequeue_entity for a task that waits on another run queue than its own: it was just moved. */
@@ -300,9 +351,9 @@ static __noinline void leave_elsewhere(struct eevdf_task *t, u32 cpu)
     struct remote_view view;
 
     view_remote(q, &view);
-    t->vlag = lag_of(t, cpu, view.average);
+    t->vlag = lag_of(t, q, view.average);
     account_remotely(q, t->vruntime, t->weight, -1);
-    uncount_slice(cpu, t->kind);
+    uncount_slice(q, t->kind);
     if (t->ineligible)
         forget_leftmost(&q->ineligible);
 }
@@ -325,7 +376,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         stopped = q->stopped_pid == (u32)p->pid;
         q->stopped_pid = 0;
         q->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
-        if (update_curr_by_clock(q, cpu))
+        if (update_curr_by_clock(q))
             preempt_curr(q, cpu);
         if (!stopped && t->ineligible)
             forget_leftmost(&q->ineligible);
@@ -333,12 +384,12 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
             !eligible(q, t->vruntime) && delay_dequeue(q, cpu, t, (u32)p->pid)) {
             if (rule_delay_keeps)
-                t->vlag = lag_of(t, cpu, average(q));
+                t->vlag = lag_of(t, q, average(q));
             return;
         }
-        t->vlag = lag_of(t, cpu, average(q));
+        t->vlag = lag_of(t, q, average(q));
         sums_sub(q, t->vruntime, t->weight);
-        uncount_slice(cpu, t->kind);
+        uncount_slice(q, t->kind);
     } else {
         leave_elsewhere(t, cpu);
     }
@@ -370,12 +421,12 @@ bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *t
     if (!q->nr)
         return to;
     clear_buddy(q, q->curr_pid);
-    update_curr(q, cpu, from);
+    update_curr(q, from);
     if (!rule_yield_forfeits) {
         q->curr_deadline += virtual_time(q->curr_slice_ns, q->curr_weight, q->curr_inverse);
     } else if (eligible(q, q->curr_vruntime)) {
         q->curr_vruntime = q->curr_deadline;
-        renew_request(q, cpu);
+        renew_request(q);
     }
     return to;
 }

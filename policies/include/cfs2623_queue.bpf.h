@@ -121,20 +121,16 @@ static __always_inline u64 wakeup_granularity(u32 policy)
     return (rule_latency ? min_granularity() : fixed_granularity()) / 2;
 }
 
-SEPARATE s64 runtime_limit(void)
+static __always_inline s64 runtime_limit(void)
 {
     if (sched_runtime_limit_ns)
         return (s64)scaled(sched_runtime_limit_ns);
     return (s64)(rule_latency ? scaled(sched_latency_ns) : 4 * fixed_granularity());
 }
 
-/* __add_wait_runtime and limit_wait_runtime: what is beyond the bound is lost. */
-SEPARATE s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_runtime, s64 delta_ns)
+/* __add_wait_runtime and limit_wait_runtime: what is beyond the bound is lost. `limit_ns` is runtime_limit(). */
+static __always_inline s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_runtime, s64 delta_ns, s64 limit_ns)
 {
-    s64 limit_ns = runtime_limit();
-
-    if (!q)
-        return 0;
     wait_runtime += delta_ns;
     if (unlikely(wait_runtime > limit_ns)) {
         q->clamped_ns += wait_runtime - limit_ns;
@@ -147,33 +143,29 @@ SEPARATE s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_runtime, s64 del
 }
 
 /* delta * weight / load of the queue. */
-SEPARATE u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight)
+static __always_inline u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight, s64 limit_ns)
 {
-    u64 share_ns;
+    u64 share_ns = calc_delta_mine(delta_ns, weight, q->inverse, rule_rounds);
 
-    if (!q)
-        return 0;
-    share_ns = calc_delta_mine(delta_ns, weight, q->inverse, rule_rounds);
-
-    if (!rule_rounds && share_ns > (u64)runtime_limit())
-        return (u64)runtime_limit();
+    if (!rule_rounds && share_ns > (u64)limit_ns)
+        return (u64)limit_ns;
     return share_ns;
 }
 
 /* The current task's payment for sleepers, out of the delta_mine_ns that it was entitled to. */
-static __noinline u64 pay_bonus(struct cfs2623_queue *q, u64 delta_exec_ns, u64 delta_mine_ns)
+static __noinline u64 pay_bonus(struct cfs2623_queue *q, u64 delta_exec_ns, u64 delta_mine_ns, s64 limit_ns)
 {
     u64 bonus_ns = q->sleeper_bonus, pay_ns = bonus_ns, room_ns;
 
     if (rule_bonus == PAY_ALL) {
-        room_ns = (u64)(runtime_limit() - q->curr_wait_runtime);
+        room_ns = (u64)(limit_ns - q->curr_wait_runtime);
         pay_ns = delta_mine_ns;
         if (pay_ns > room_ns)
             pay_ns = room_ns;
     } else {
         if (rule_bonus == PAY_SHARE_OF_TIME && pay_ns > delta_exec_ns)
             pay_ns = delta_exec_ns;
-        pay_ns = share_of(q, pay_ns, q->curr_weight);
+        pay_ns = share_of(q, pay_ns, q->curr_weight, limit_ns);
     }
     if (pay_ns > bonus_ns)
         pay_ns = bonus_ns;
@@ -202,19 +194,21 @@ static __always_inline void refresh_inverse(struct cfs2623_queue *q, u64 load)
 SEPARATE void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 {
     u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_ns, mine_ns;
+    s64 limit_ns;
 
     if (!q)
         return;
     q->exec_clock += delta_ns;
     if (unlikely(!load))
         return;
+    limit_ns = runtime_limit();
     refresh_inverse(q, load);
-    fair_ns = share_of(q, delta_ns, NICE_0_WEIGHT);
-    mine_ns = share_of(q, delta_ns, q->curr_weight);
-    if (q->sleeper_bonus > bonus_threshold())
-        mine_ns -= pay_bonus(q, delta_ns, mine_ns);
+    fair_ns = share_of(q, delta_ns, NICE_0_WEIGHT, limit_ns);
+    mine_ns = q->curr_weight == NICE_0_WEIGHT ? fair_ns : share_of(q, delta_ns, q->curr_weight, limit_ns);
+    if (q->sleeper_bonus && q->sleeper_bonus > bonus_threshold())
+        mine_ns -= pay_bonus(q, delta_ns, mine_ns, limit_ns);
     q->fair_clock += fair_ns;
-    q->curr_wait_runtime = add_wait_runtime(q, q->curr_wait_runtime, (s64)(mine_ns - delta_ns));
+    q->curr_wait_runtime = add_wait_runtime(q, q->curr_wait_runtime, (s64)(mine_ns - delta_ns), limit_ns);
 }
 
 /*
@@ -307,10 +301,10 @@ static __always_inline void wait_start(const struct cfs2623_queue *q, struct cfs
     t->waiting = true;
 }
 
-/* min(2 * runtime_limit, now - start) of two readings of one fair clock. */
-static __always_inline u64 fair_since(u64 fair_clock, u64 start)
+/* min(2 * limit, now - start) of two readings of one fair clock. */
+static __always_inline u64 fair_since(u64 fair_clock, u64 start, s64 limit_ns)
 {
-    s64 delta_ns = time_diff(fair_clock, start), most_ns = 2 * runtime_limit();
+    s64 delta_ns = time_diff(fair_clock, start), most_ns = 2 * limit_ns;
 
     if (delta_ns < 0)
         return 0;
@@ -322,53 +316,56 @@ static __always_inline u64 waited(const struct cfs2623_task *t, u64 fair_clock)
 {
     if (!t->waiting || (rule_wait_needs_start && !t->wait_start_fair))
         return 0;
-    return calc_weighted(fair_since(fair_clock, t->wait_start_fair), t->weight);
+    return calc_weighted(fair_since(fair_clock, t->wait_start_fair, runtime_limit()), t->weight);
 }
 
 /* update_stats_wait_end: it is picked, or leaves while it waits. */
-SEPARATE void wait_end(struct cfs2623_queue *q, struct cfs2623_task *t)
+static __always_inline void wait_end(struct cfs2623_queue *q, struct cfs2623_task *t)
 {
+    s64 limit_ns;
     u64 fair_ns;
 
-    if (!q || !t || !t->waiting)
+    if (!t->waiting)
         return;
     t->waiting = false;
     if (rule_wait_needs_start && !t->wait_start_fair)
         return;
-    fair_ns = fair_since(q->fair_clock, t->wait_start_fair) + t->delta_fair_run;
+    limit_ns = runtime_limit();
+    fair_ns = fair_since(q->fair_clock, t->wait_start_fair, limit_ns) + t->delta_fair_run;
     t->wait_start_fair = 0;
     if (fair_ns < sched_stat_granularity_ns) {
         t->delta_fair_run = fair_ns;
         return;
     }
     t->delta_fair_run = 0;
-    t->wait_runtime = add_wait_runtime(q, t->wait_runtime, (s64)calc_weighted(fair_ns, t->weight));
+    t->wait_runtime = add_wait_runtime(q, t->wait_runtime, (s64)calc_weighted(fair_ns, t->weight), limit_ns);
 }
 
 /* enqueue_sleeper: as if it had waited while it slept. `load` is without the task, load_avg is cpu_load[2]. */
 static __always_inline void end_sleep(struct cfs2623_queue *q, struct cfs2623_task *t, u32 policy, u64 load,
                                       u64 load_avg)
 {
-    s64 before_ns = t->wait_runtime;
+    s64 before_ns = t->wait_runtime, limit_ns;
     u64 fair_ns;
 
     if (policy == SCHED_BATCH || !FAIR_SLEEPERS)
         return;
-    fair_ns = fair_since(q->fair_clock, t->sleep_start_fair) + t->delta_fair_sleep;
+    limit_ns = runtime_limit();
+    fair_ns = fair_since(q->fair_clock, t->sleep_start_fair, limit_ns) + t->delta_fair_sleep;
     t->sleep_start_fair = 0;
     t->delta_fair_sleep = 0;
     if (fair_ns < sched_stat_granularity_ns) {
         t->delta_fair_sleep = fair_ns;
         return;
     }
-    if (rule_bonus_limit && q->sleeper_bonus > (u64)runtime_limit())
+    if (rule_bonus_limit && q->sleeper_bonus > (u64)limit_ns)
         return;
     if (SLEEPER_AVG) {
         if (SLEEPER_LOAD_AVG)
             load = load_avg;
         fair_ns = fair_ns * load / (load + t->weight);
     }
-    t->wait_runtime = add_wait_runtime(q, before_ns, (s64)calc_weighted(fair_ns, t->weight));
+    t->wait_runtime = add_wait_runtime(q, before_ns, (s64)calc_weighted(fair_ns, t->weight), limit_ns);
     q->sleeper_bonus += (u64)(t->wait_runtime - before_ns);
     q->bonus_granted_ns += (u64)(t->wait_runtime - before_ns);
 }

@@ -6,7 +6,7 @@
 #include "eevdf_queue.bpf.h"
 
 /* update_deadline: a request that is used up is followed by the next. */
-static __always_inline bool renew_request(struct eevdf_queue *q, u32 cpu)
+static __always_inline bool renew_request(struct eevdf_queue *q)
 {
     u64 slice_ns;
 
@@ -14,23 +14,24 @@ static __always_inline bool renew_request(struct eevdf_queue *q, u32 cpu)
         return false;
     slice_ns = q->curr_custom_ns ?: base_slice();
     if (slice_ns != q->curr_slice_ns) {
-        uncount_slice(cpu, q->curr_kind);
-        q->curr_kind = count_slice(cpu, slice_ns);
+        uncount_slice(q, q->curr_kind);
+        q->curr_kind = count_slice(q, slice_ns);
         q->curr_slice_ns = slice_ns;
     }
     q->curr_deadline = q->curr_vruntime + virtual_time(slice_ns, q->curr_weight, q->curr_inverse);
     return true;
 }
 
-/* The second half of update_curr. True: the current task shall be preempted. */
-SEPARATE bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
+/* Adds what the current task has run. True: its request was used up. */
+static __always_inline bool advance(struct eevdf_queue *q, u64 delta_ns)
 {
-    bool resched;
-
-    if (!q)
-        return false;
     q->curr_vruntime += virtual_time(delta_ns, q->curr_weight, q->curr_inverse);
-    resched = renew_request(q, cpu);
+    return renew_request(q);
+}
+
+/* The end of update_curr, after advance(). True: the current task shall be preempted. */
+static __always_inline bool shall_resched(struct eevdf_queue *q, bool resched)
+{
     if (!q->nr)
         return false;
     if (rule_vprot)
@@ -42,27 +43,68 @@ SEPARATE bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
     return resched;
 }
 
+/* The second half of update_curr. True: the current task shall be preempted. */
+SEPARATE bool charge(struct eevdf_queue *q, u64 delta_ns)
+{
+    return q && shall_resched(q, advance(q, delta_ns));
+}
+
+/* Corrects a charge by the clock that was more than the task ran. */
+static __always_inline void take_back(struct eevdf_queue *q, u64 delta_ns)
+{
+    q->curr_vruntime -= virtual_time(delta_ns, q->curr_weight, q->curr_inverse);
+}
+
 /*
- * update_curr where the kernel has just updated sum_exec_runtime (tick, dispatch, stopping, yield). What was charged
- * ahead by the clock is subtracted, so in the end exactly sum_exec_runtime is charged.
+ * What the current task has run since it was charged, where the kernel has just updated sum_exec_runtime (tick,
+ * dispatch, stopping, yield). Negative: the clock charged more than it ran. In the end exactly sum_exec_runtime is
+ * charged.
  */
-static __always_inline bool update_curr(struct eevdf_queue *q, u32 cpu, struct task_struct *p)
+static __always_inline s64 uncharged(const struct eevdf_queue *q, u64 sum_exec)
+{
+    return (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns);
+}
+
+/* The same, and from now on it counts as charged. */
+static __always_inline s64 read_sum_exec(struct eevdf_queue *q, const struct task_struct *p)
 {
     u64 sum_exec = p->se.sum_exec_runtime;
-    s64 delta_ns = (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns);
+    s64 delta_ns = uncharged(q, sum_exec);
 
     q->curr_sum_exec = sum_exec;
     q->curr_ahead_ns = 0;
     q->curr_clock_ns = scx_bpf_now();
+    return delta_ns;
+}
+
+/* update_curr at a tick and in sched_yield. True: the current task shall be preempted. */
+static __always_inline bool update_curr(struct eevdf_queue *q, const struct task_struct *p)
+{
+    s64 delta_ns = read_sum_exec(q, p);
+
     if (delta_ns > 0)
-        return charge(q, cpu, (u64)delta_ns);
-    if (delta_ns < 0)
-        q->curr_vruntime -= virtual_time((u64)-delta_ns, q->curr_weight, q->curr_inverse);
+        return charge(q, (u64)delta_ns);
+    if (unlikely(delta_ns < 0))
+        take_back(q, (u64)-delta_ns);
     return false;
 }
 
+/* The second half of update_curr in dispatch and stopping: the CPU picks again in any case. */
+static __always_inline void charge_prev(struct eevdf_queue *q, s64 delta_ns)
+{
+    bool renewed;
+
+    if (delta_ns > 0) {
+        renewed = advance(q, (u64)delta_ns);
+        if (unlikely(q->next_pid) && q->next_pid == q->curr_pid)
+            shall_resched(q, renewed);
+    } else if (unlikely(delta_ns < 0)) {
+        take_back(q, (u64)-delta_ns);
+    }
+}
+
 /* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
-static __always_inline bool update_curr_by_clock(struct eevdf_queue *q, u32 cpu)
+static __always_inline bool update_curr_by_clock(struct eevdf_queue *q)
 {
     s64 delta_ns;
 
@@ -73,7 +115,7 @@ static __always_inline bool update_curr_by_clock(struct eevdf_queue *q, u32 cpu)
     if (delta_ns <= 0)
         return false;
     q->curr_ahead_ns += (u64)delta_ns;
-    return charge(q, cpu, (u64)delta_ns);
+    return charge(q, (u64)delta_ns);
 }
 
 /* resched_curr, from outside of tick and dispatch. */
@@ -98,11 +140,11 @@ static __always_inline s64 lag_to_place(s64 vlag, u32 weight, u64 others)
 }
 
 /* place_entity, for a task that is not in the sums. */
-static __always_inline void place(struct eevdf_queue *q, struct eevdf_task *t, u64 custom_ns, bool reweighted)
+static __always_inline void place(struct eevdf_queue *q, struct eevdf_task *t, bool reweighted)
 {
     u64 vslice, v = average(q), others = total_weight(q);
 
-    t->slice_ns = custom_ns ?: base_slice();
+    t->slice_ns = t->custom_ns ?: base_slice();
     t->vruntime = v - (u64)lag_to_place(t->vlag, t->weight, others);
     if (t->rel_deadline && (PLACE_REL_DEADLINE || reweighted)) {
         t->deadline += t->vruntime;
@@ -151,16 +193,16 @@ static __always_inline bool reweight(struct eevdf_task *t, const struct task_str
 static __always_inline void join(const struct task_struct *p, struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
 {
     t->cpu = cpu;
-    t->kind = count_slice(cpu, t->slice_ns);
+    t->kind = count_slice(q, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
     load_joins(p, &t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
 }
 
 /* update_entity_lag */
-static __always_inline s64 lag_of(const struct eevdf_task *t, u32 cpu, u64 average)
+static __always_inline s64 lag_of(const struct eevdf_task *t, const struct eevdf_queue *q, u64 average)
 {
-    return clamp_lag(time_diff(average, t->vruntime), lag_limit(cpu, t));
+    return clamp_lag(time_diff(average, t->vruntime), lag_limit(q, t));
 }
 
 /*
@@ -173,7 +215,7 @@ static __always_inline u64 place_elsewhere(const struct eevdf_task *t, u32 from,
 
     view_remote(queue_of(from), &src);
     view_remote(queue_of(to), &dst);
-    return dst.average - (u64)lag_to_place(lag_of(t, from, src.average), t->weight, dst.weight);
+    return dst.average - (u64)lag_to_place(lag_of(t, queue_of(from), src.average), t->weight, dst.weight);
 }
 
 /* Moves a waiting task from one CPU's accounting to another's, where it has this vruntime. */
@@ -183,7 +225,7 @@ static __noinline void account_migration(const struct task_struct *p, struct eev
     u64 distance = t->deadline - t->vruntime;
 
     account_remotely(queue_of(from), t->vruntime, t->weight, -1);
-    uncount_slice(from, t->kind);
+    uncount_slice(queue_of(from), t->kind);
     load_leaves(p, &t->record, from);
     leave_cpu(from, t->weight);
     if (t->ineligible)
@@ -191,7 +233,7 @@ static __noinline void account_migration(const struct task_struct *p, struct eev
     t->vruntime = vruntime;
     t->deadline = vruntime + (PLACE_REL_DEADLINE ? distance : virtual_time(t->slice_ns, t->weight, t->inverse));
     t->cpu = to;
-    t->kind = count_slice(to, t->slice_ns);
+    t->kind = count_slice(queue_of(to), t->slice_ns);
     account_remotely(queue_of(to), vruntime, t->weight, 1);
     load_joins(p, &t->record, to, t->weight);
     join_cpu(to, t->weight);

@@ -23,7 +23,7 @@ struct delayed_entity {
     u64 deadline;
     u32 pid;
     u32 weight;
-    u32 kind; /* index of its slice length in cpu_slices */
+    u32 kind; /* index of its slice length in the queue's `slices` */
 };
 
 struct delayed_entities {
@@ -78,9 +78,9 @@ static __always_inline void unmark_delayed(struct eevdf_queue *q, u32 number)
 }
 
 /* update_entity_lag of a delayed task. */
-static __always_inline s64 delayed_lag(const struct eevdf_task *t, u32 cpu, u64 v)
+static __always_inline s64 delayed_lag(const struct eevdf_task *t, const struct eevdf_queue *q, u64 v)
 {
-    s64 lag = lag_of(t, cpu, v);
+    s64 lag = lag_of(t, q, v);
 
     if (!rule_delay_keeps)
         return lag;
@@ -106,13 +106,13 @@ SEPARATE void finish_delayed_dequeue(u32 cpu, u32 number)
             struct eevdf_task *t = task_of(p);
 
             if (t) {
-                t->vlag = delayed_lag(t, cpu, v);
+                t->vlag = delayed_lag(t, q, v);
                 t->delayed = 0;
             }
             bpf_task_release(p);
         }
     }
-    uncount_slice(cpu, e->kind);
+    uncount_slice(q, e->kind);
     unmark_delayed(q, number);
     sums_sub(q, e->vruntime, e->weight);
 }
@@ -126,16 +126,16 @@ static __noinline void cancel_delayed_dequeue(struct eevdf_task *t, u32 here)
     unmark_delayed(q, t->delayed - 1);
     t->delayed = 0;
     if (cpu == here) {
-        t->vlag = delayed_lag(t, cpu, average(q));
+        t->vlag = delayed_lag(t, q, average(q));
         sums_sub(q, t->vruntime, t->weight);
     } else {
         struct remote_view view;
 
         view_remote(q, &view);
-        t->vlag = delayed_lag(t, cpu, view.average);
+        t->vlag = delayed_lag(t, q, view.average);
         account_remotely(q, t->vruntime, t->weight, -1);
     }
-    uncount_slice(cpu, t->kind);
+    uncount_slice(q, t->kind);
 }
 
 /* A task wakes up after its delayed entity was picked. With DELAY_ZERO its lag was not written; it is 0. */
@@ -150,17 +150,17 @@ static __always_inline void clear_delayed(struct eevdf_task *t)
  * requeue_delayed_entity: a delayed task wakes up on the same CPU and takes the place of its entity. With DELAY_ZERO
  * it forfeits positive lag: it is placed again. In 7.2 it is also placed again if its lag would have become worse.
  */
-static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf_task *t, u32 cpu, u64 custom_ns)
+static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf_task *t, u32 cpu)
 {
     struct eevdf_queue *q = queue_of(cpu);
     u32 number = t->delayed - 1;
     s64 lag;
     u64 v;
 
-    if (rule_delay_settles && update_curr_by_clock(q, cpu))
+    if (rule_delay_settles && update_curr_by_clock(q))
         preempt_curr(q, cpu);
     v = average(q);
-    lag = rule_delay_keeps ? delayed_lag(t, cpu, v) : 0;
+    lag = rule_delay_keeps ? delayed_lag(t, q, v) : 0;
     t->delayed = 0;
     unmark_delayed(q, number);
     load_joins(p, &t->record, cpu, t->weight);
@@ -168,10 +168,10 @@ static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf
     if (rule_delay_keeps ? v - (u64)lag == t->vruntime : !DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
         return;
     sums_sub(q, t->vruntime, t->weight);
-    uncount_slice(cpu, t->kind);
+    uncount_slice(q, t->kind);
     t->vlag = lag;
-    place(q, t, custom_ns, false);
-    t->kind = count_slice(cpu, t->slice_ns);
+    place(q, t, false);
+    t->kind = count_slice(q, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
 }
 

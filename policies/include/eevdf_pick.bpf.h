@@ -6,7 +6,7 @@
  * pick the tasks that V has passed move from the head of INELIGIBLE to ELIGIBLE, so INELIGIBLE holds no eligible
  * task. ELIGIBLE may hold tasks that are no longer eligible, since V steps back when a task with positive lag joins;
  * those at its head move to INELIGIBLE. So each task moves about once per slice, and the head of ELIGIBLE is the one
- * to pick. Moves are possible in dispatch only.
+ * to pick. Moves are possible in dispatch only. A single waiting task that is picked is taken from where it is.
  *
  * Example: V 11, A v 10 d 13 and C v 9 d 18 in ELIGIBLE, B v 12 d 12.98 in INELIGIBLE. A is picked. When V has
  * reached 12.004 B moves to ELIGIBLE, ahead of A.
@@ -125,17 +125,13 @@ SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 #define CHOSEN(pair)            ((enum choice)((pair) >> 8))
 #define DELAYED_BEFORE(pair)    ((pair) & 0xff)
 
-/* pick_eevdf without buddy and protection, for the present V. */
-SEPARATE u32 choose_at_once(u32 cpu, bool prev_runs)
+/* One choice, where V is v. */
+SEPARATE u32 choose_at_once(u32 cpu, u64 v, bool curr_competes)
 {
     struct eevdf_queue *q = queue_of(cpu);
-    u64 v = average(q), deadline = 0;
-    bool curr_competes = prev_runs && time_diff(q->curr_vruntime, v) <= 0;
     enum choice choice;
+    u64 deadline = 0;
 
-    /* With a single waiting task: if the current task has run ahead of V, the other one has not. */
-    if (q->nr == 1 && !q->delayed && !curr_competes)
-        return CHOICE(CHOOSE_FIRST, DELAYED_MAX);
     if (q->ineligible.state == LEFT_UNKNOWN ||
         (q->ineligible.state == LEFT_KNOWN && time_diff(q->ineligible.vtime, v) <= 0))
         promote(cpu, v);
@@ -147,20 +143,77 @@ SEPARATE u32 choose_at_once(u32 cpu, bool prev_runs)
     return CHOICE(choice, delayed_before(q, cpu, v, choice, deadline));
 }
 
-/* The same until a task is picked: a delayed entity that is picked is dequeued, and the choice is made again. */
-static __always_inline enum choice choose_by_deadline(u32 cpu, bool prev_runs)
+/*
+ * The choice between the current task, which is eligible, and the only one that waits, which V has passed: the
+ * earlier deadline. If the waiting one stays, it moves to ELIGIBLE. CHOOSE_NONE: another CPU has taken it.
+ */
+SEPARATE u32 choose_of_two(u32 cpu, u64 v)
 {
-    u32 pair = choose_at_once(cpu, prev_runs), i;
+    struct eevdf_queue *q = queue_of(cpu);
+    enum choice choice = CHOOSE_NONE;
+    struct bpf_iter_scx_dsq it;
+    struct task_struct *p;
+    struct eevdf_task *t;
 
-    if (likely(DELAYED_BEFORE(pair) >= DELAYED_MAX))
-        return CHOSEN(pair);
+    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, INELIGIBLE), 0)) {
+        p = bpf_iter_scx_dsq_next(&it);
+        t = p && time_diff(p->scx.dsq_vtime, v) <= 0 ? task_of(p) : NULL;
+        if (t && time_diff(q->curr_deadline, t->deadline) >= 0) {
+            choice = CHOOSE_FIRST;
+        } else if (t && scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, ELIGIBLE), t->deadline, 0)) {
+            choice = CHOOSE_CURRENT;
+            t->ineligible = false;
+            q->ineligible.state = LEFT_NONE;
+        }
+    }
+    bpf_iter_scx_dsq_destroy(&it);
+    return choice;
+}
+
+/* Whether the current task can continue and is eligible. `v` is V. */
+static __always_inline bool competes(const struct eevdf_queue *q, bool prev_runs, u64 v)
+{
+    return prev_runs && time_diff(q->curr_vruntime, v) <= 0;
+}
+
+/* The same after a delayed entity was picked: it is dequeued, and the choice is made again until a task is picked. */
+static __noinline enum choice choose_again(u32 cpu, u32 pair, bool prev_runs)
+{
+    struct eevdf_queue *q = queue_of(cpu);
+    u32 i;
+    u64 v;
+
     for_range (i, DELAYED_MAX) {
         finish_delayed_dequeue(cpu, DELAYED_BEFORE(pair));
-        pair = choose_at_once(cpu, prev_runs);
+        v = average(q);
+        pair = choose_at_once(cpu, v, competes(q, prev_runs, v));
         if (DELAYED_BEFORE(pair) >= DELAYED_MAX)
             break;
     }
     return CHOSEN(pair);
+}
+
+/* pick_eevdf without buddy and protection. */
+static __always_inline enum choice choose_by_deadline(struct eevdf_queue *q, u32 cpu, bool prev_runs)
+{
+    u64 v = average_here(q);
+    bool curr_competes = competes(q, prev_runs, v);
+    u32 pair;
+
+    if (q->nr == 1 && !q->delayed) {
+        /* A single waiting task: if the current task has run ahead of V, the other one has not. */
+        if (!curr_competes)
+            return CHOOSE_FIRST;
+        if (q->ineligible.state == LEFT_KNOWN) {
+            if (time_diff(q->ineligible.vtime, v) > 0)
+                return CHOOSE_CURRENT;
+            pair = choose_of_two(cpu, v);
+            if (pair != CHOOSE_NONE)
+                return pair;
+        }
+    }
+    pair = choose_at_once(cpu, v, curr_competes);
+    return likely(DELAYED_BEFORE(pair) >= DELAYED_MAX) ? CHOSEN(pair) : choose_again(cpu, pair, prev_runs);
 }
 
 /* Whether the buddy, if there is one, is picked before all others. */
@@ -174,11 +227,11 @@ static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool p
 {
     if (!q->nr)
         return prev_runs ? CHOOSE_CURRENT : CHOOSE_NONE;
-    if ((PICK_BUDDY || (rule_next_buddy_picks && NEXT_BUDDY)) && buddy_first(q))
+    if (unlikely(q->next_pid) && (PICK_BUDDY || (rule_next_buddy_picks && NEXT_BUDDY)) && buddy_first(q))
         return CHOOSE_BUDDY;
     if (prev_runs && is_protected(q) && eligible(q, q->curr_vruntime))
         return CHOOSE_CURRENT;
-    return choose_by_deadline(cpu, prev_runs);
+    return choose_by_deadline(q, cpu, prev_runs);
 }
 
 /* Moves the waiting task of that pid to this CPU's local queue. False: it is not there. */
@@ -273,6 +326,9 @@ SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct
         ((heed_protection && is_protected(q)) || time_diff(q->curr_deadline, t->deadline) < 0))
         return false;
     v = average(q);
+    /* It is the only one that waits. */
+    if (q->nr == 1)
+        return true;
     if (delayed_before(q, cpu, v, true, t->deadline) < DELAYED_MAX)
         return false;
     return !waiting_beats(cpu, ELIGIBLE, pid, t->deadline, v) && !waiting_beats(cpu, INELIGIBLE, pid, t->deadline, v);

@@ -25,6 +25,13 @@
 /* Distinct slice lengths that a queue distinguishes: further ones do not count for the shortest and longest slice. */
 #define SLICE_KINDS 8
 
+/* How many queued tasks, the current one included, have a slice of this length. Counts are atomic. */
+struct slice_kinds {
+    u64 slice_ns[SLICE_KINDS];
+    u32 count[SLICE_KINDS];
+    u32 met; /* bit i: kind i has been used; atomic */
+} __attribute__((aligned(64)));
+
 struct eevdf_queue {
     u64 zero;   /* the reference: V when it was last computed */
     s64 sum;    /* of (vruntime - zero) * weight, the current task left out */
@@ -41,10 +48,10 @@ struct eevdf_queue {
     struct leftmost ineligible; /* smallest vruntime in the queue of the ineligible */
     u32 nr;                     /* queued tasks and delayed entities without the current task; atomic */
     u32 curr_pid;               /* 0: none, or one that was put and not yet replaced */
-    u32 curr_weight;
+    u32 curr_weight;            /* 0 without a current task, which then adds nothing to the sums */
     u32 curr_inverse;
     u32 curr_policy;
-    u32 curr_kind;        /* index of its slice length in cpu_slices */
+    u32 curr_kind;        /* index of its slice length in `slices` */
     u32 next_pid;         /* buddy; 0: none */
     u32 stopped_pid;      /* has stopped to sleep; quiescent has not been called yet */
     u32 restored_pid;     /* the same for a change of its attributes: it is enqueued again at once */
@@ -62,14 +69,8 @@ struct eevdf_queue {
      */
     u64 pulls, pulled, pulled_weight, pulled_norm;
     u64 seen_pulled, seen_weight, seen_norm;
+    struct slice_kinds slices;
 } __attribute__((aligned(64)));
-
-/* How many queued tasks, the current one included, have a slice of this length. Counts are atomic. */
-struct slice_kinds {
-    u64 slice_ns[SLICE_KINDS];
-    u32 count[SLICE_KINDS];
-    u32 met; /* bit i: kind i has been used; atomic */
-};
 
 /* Per task. For the current task the values are those of the time when it was switched in. */
 struct eevdf_task {
@@ -80,16 +81,16 @@ struct eevdf_task {
     u32 cpu; /* the CPU whose sums it is in, or was last */
     u32 weight;
     u32 inverse;
-    u32 kind;    /* index of its slice length in cpu_slices; SLICE_KINDS: not counted */
+    u32 kind;    /* index of its slice length in the queue's `slices`; SLICE_KINDS: not counted */
     u32 delayed; /* index + 1 of its delayed entity on `cpu`; 0: none */
     u32 is_new;
     u32 ineligible; /* it waits in the INELIGIBLE queue, ordered by vruntime */
     u32 rel_deadline;
+    u64 custom_ns; /* the slice that it asked for itself when it last became runnable; 0: none */
     struct balance_record record;
 };
 
 struct eevdf_queue cpu_queues[MAX_CPUS];
-struct slice_kinds cpu_slices[MAX_CPUS];
 /* Length of a tick, ns. */
 u64 tick_ns;
 
@@ -177,33 +178,33 @@ static __always_inline void settle_pulled(struct eevdf_queue *q)
 /* sum and weight of all that are queued, relative to `zero`. */
 static __always_inline s64 total_sum(const struct eevdf_queue *q)
 {
-    if (!q->curr_pid)
-        return q->sum;
-    return q->sum + (s64)(q->curr_vruntime - q->zero) * q->curr_weight;
+    return q->sum + time_diff(q->curr_vruntime, q->zero) * (s64)(u64)q->curr_weight;
 }
 
 static __always_inline u64 total_weight(const struct eevdf_queue *q)
 {
-    return q->weight + (q->curr_pid ? q->curr_weight : 0);
+    return q->weight + q->curr_weight;
 }
 
 /* avg_vruntime: V, which becomes the reference. For an empty queue: its last value. */
-SEPARATE u64 average(struct eevdf_queue *q)
+static __always_inline u64 average_here(struct eevdf_queue *q)
 {
-    u64 weight, v;
-    s64 sum;
+    u64 zero = q->zero, others = q->weight, weight = total_weight(q), v;
+    s64 sum = total_sum(q);
 
-    if (!q)
-        return 0;
-    weight = total_weight(q);
-    sum = total_sum(q);
-    /* Usually V has moved by less than 1 since the last call. */
+    /* V has moved by less than 1 since the last call. */
     if (!weight || (u64)sum < weight)
-        return q->zero;
-    v = q->weight ? q->zero + (u64)floor_div(sum, weight) : q->curr_vruntime;
-    q->sum -= time_diff(v, q->zero) * (s64)q->weight;
+        return zero;
+    v = others ? zero + (u64)floor_div(sum, weight) : q->curr_vruntime;
+    q->sum -= time_diff(v, zero) * (s64)others;
     q->zero = v;
     return v;
+}
+
+/* The same as a call. */
+SEPARATE u64 average(struct eevdf_queue *q)
+{
+    return q ? average_here(q) : 0;
 }
 
 /* Another CPU's queue, from its sums and the moves from and to it. */
@@ -255,11 +256,14 @@ static __always_inline void sums_sub(struct eevdf_queue *q, u64 vruntime, u32 we
 }
 
 /* Counts a slice length. Returns its index, or SLICE_KINDS when there is no room. */
-SEPARATE u32 count_slice(u32 cpu, u64 slice_ns)
+SEPARATE u32 count_slice(struct eevdf_queue *q, u64 slice_ns)
 {
-    struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
     u32 unused = SLICE_KINDS, kind = SLICE_KINDS, i;
+    struct slice_kinds *kinds;
 
+    if (!q)
+        return kind;
+    kinds = &q->slices;
     if (likely(kinds->slice_ns[0] == slice_ns)) {
         kind = 0;
     } else {
@@ -281,19 +285,22 @@ SEPARATE u32 count_slice(u32 cpu, u64 slice_ns)
     return kind;
 }
 
-static __always_inline void uncount_slice(u32 cpu, u32 kind)
+static __always_inline void uncount_slice(struct eevdf_queue *q, u32 kind)
 {
     if (kind < SLICE_KINDS)
-        __sync_fetch_and_add(&cpu_slices[cpu & (MAX_CPUS - 1)].count[kind & (SLICE_KINDS - 1)], -1);
+        __sync_fetch_and_add(&q->slices.count[kind & (SLICE_KINDS - 1)], -1);
 }
 
-/* cfs_rq_min_slice, cfs_rq_max_slice: over all queued entities and `own_ns`. */
-SEPARATE u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
+/* extreme_slice where slices differ. */
+SEPARATE u64 compare_slices(const struct eevdf_queue *q, u64 own_ns, bool longest)
 {
-    const struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
+    const struct slice_kinds *kinds;
     u64 found_ns = own_ns;
     u32 i;
 
+    if (!q)
+        return own_ns;
+    kinds = &q->slices;
     for (i = 0; i < SLICE_KINDS; i++) {
         if (!(kinds->met >> i))
             break;
@@ -303,13 +310,21 @@ SEPARATE u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
     return found_ns;
 }
 
+/* cfs_rq_min_slice, cfs_rq_max_slice: over all queued entities and `own_ns`. Usually all slices are equal. */
+static __always_inline u64 extreme_slice(const struct eevdf_queue *q, u64 own_ns, bool longest)
+{
+    if (likely(q->slices.met == 1 && q->slices.slice_ns[0] == own_ns))
+        return own_ns;
+    return compare_slices(q, own_ns, longest);
+}
+
 /* Bound of the lag that a task keeps, virtual ns. */
-static __always_inline s64 lag_limit(u32 cpu, const struct eevdf_task *t)
+static __always_inline s64 lag_limit(const struct eevdf_queue *q, const struct eevdf_task *t)
 {
     u64 limit_ns;
 
     if (rule_lag_limit_queue) {
-        limit_ns = extreme_slice(cpu, t->slice_ns, true) + tick_ns;
+        limit_ns = extreme_slice(q, t->slice_ns, true) + tick_ns;
     } else {
         limit_ns = 2 * t->slice_ns;
         if (limit_ns < tick_ns)
@@ -327,24 +342,23 @@ static __always_inline bool is_protected(const struct eevdf_queue *q)
 }
 
 /* set_protect_slice, when a task was picked. */
-static __always_inline void protect(struct eevdf_queue *q, u32 cpu)
+static __always_inline void protect(struct eevdf_queue *q)
 {
-    u64 slice_ns = base_slice_ns;
+    u64 slice_ns;
 
     q->curr_vprot = q->curr_deadline;
     if (!rule_vprot)
         return;
-    if (RUN_TO_PARITY)
-        slice_ns = extreme_slice(cpu, q->curr_slice_ns, false);
+    slice_ns = RUN_TO_PARITY ? extreme_slice(q, q->curr_slice_ns, false) : base_slice_ns;
     if (slice_ns < q->curr_slice_ns)
         q->curr_vprot =
             min_time(q->curr_vprot, q->curr_vruntime + virtual_time(slice_ns, q->curr_weight, q->curr_inverse));
 }
 
 /* update_protect_slice, when a task has joined without preempting. */
-static __always_inline void shorten_protection(struct eevdf_queue *q, u32 cpu)
+static __always_inline void shorten_protection(struct eevdf_queue *q)
 {
-    u64 slice_ns = extreme_slice(cpu, q->curr_slice_ns, false);
+    u64 slice_ns = extreme_slice(q, q->curr_slice_ns, false);
 
     q->curr_vprot =
         min_time(q->curr_vprot, q->curr_vruntime + virtual_time(slice_ns, q->curr_weight, q->curr_inverse));
