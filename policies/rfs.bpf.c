@@ -82,9 +82,14 @@ s32 BPF_STRUCT_OPS(rfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
     return cpu;
 }
 
+/* Whether the base of its queue has moved so far since the task went to sleep that its time cannot be compared. */
+static __always_inline bool is_stale(const struct rfs_queue *q, const struct rfs_task *t)
+{
+    return q->generation - t->generation >= 2;
+}
+
 /*
- * Wake-up: own time, but at most BONUS behind the average of the others. `stale`: the own time can no longer be
- * compared.
+ * Wake-up: own time, but at most BONUS behind the average of the others. `stale`: see is_stale().
  */
 static __always_inline u64 place_woken(struct rfs_queue *q, struct rfs_task *t, u64 time_norm, bool stale)
 {
@@ -105,7 +110,7 @@ static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u3
         parent_norm = migrated_norm(parent_norm, this_cpu(), cpu);
     time_norm = max_time(time_norm, parent_norm);
     if (START_DEBIT)
-        time_norm += (u64)gran_norm(granularity_ns, t->inv) >> (norm_low_bits + 1) << norm_low_bits;
+        time_norm += whole_norm((u64)gran_norm(granularity_ns, t->inv) >> 1);
     if (CHILD_RUNS_FIRST && parent == q && time_diff(q->curr_time_norm, time_norm) < 0) {
         u64 child_norm = q->curr_time_norm;
 
@@ -120,7 +125,7 @@ static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u3
 void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
 {
     struct rfs_task *t = task_of(p);
-    u32 cpu = task_cpu(p), index = nice_index(p->static_prio);
+    u32 cpu = task_cpu(p);
     struct rfs_queue *q = queue_of(cpu);
     u64 time_norm = p->scx.dsq_vtime;
     bool stale;
@@ -128,12 +133,14 @@ void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
     if (!t)
         return;
     account_clock(q);
-    stale = queue_of(t->cpu)->generation - t->generation >= 2;
-    if (t->cpu != cpu && !t->is_new)
-        time_norm = migrated_norm(time_norm, t->cpu, cpu);
-    t->inv = nice_inv[index];
-    t->average_weight = nice_average_weight[index];
-    t->load = nice_weight[index];
+    if (t->cpu == cpu) {
+        stale = is_stale(q, t);
+    } else {
+        stale = is_stale(queue_of(t->cpu), t);
+        if (!t->is_new)
+            time_norm = migrated_norm(time_norm, t->cpu, cpu);
+    }
+    read_nice(p, t);
     if (t->is_new)
         time_norm = place_new(q, t, cpu);
     else if (enq_flags & SCX_ENQ_WAKEUP)
@@ -184,7 +191,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct rfs_queue *q = queue_of(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+    bool prev_runs = prev && q->curr_pid == (u32)prev->pid;
 
     if (prev_runs)
         account_exec(q, prev);
@@ -235,7 +242,7 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_inv = t->inv;
     q->curr_average_weight = t->average_weight;
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
-    q->curr_clock_ns = scx_bpf_now() - t->rest_ns;
+    q->curr_offset_ns = scx_bpf_now() - p->se.sum_exec_runtime;
     q->curr_ahead = 0;
     /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task far behind it joined meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
@@ -269,10 +276,12 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 
     if (!t || q->curr_pid != (u32)p->pid)
         return;
-    account_exec(q, p);
+    /* Where dispatch has charged it nothing is left. */
+    if (p->se.sum_exec_runtime != q->curr_sum_exec || q->curr_ahead)
+        account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
     t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-    t->last_ran_ns = q->curr_clock_ns + t->rest_ns;
+    t->last_ran_ns = q->curr_offset_ns + p->se.sum_exec_runtime;
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
@@ -294,22 +303,30 @@ void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
     queue_of(cpu)->stopped_pid = 0;
 }
 
+/* YIELD_TO_END: the current task's time becomes the largest one. */
+static __always_inline void move_to_end(struct rfs_queue *q, struct task_struct *p, u32 cpu)
+{
+    u64 last = 0;
+    s64 norm;
+
+    account_exec(q, p);
+    if (!peek_vtime(cpu, SCX_DSQ_ITER_REV, &last) || time_diff(last, q->curr_time_norm) < 0)
+        return;
+    norm = time_diff(last, q->curr_time_norm) + (s64)(rule_clock == CLOCK_MS32 ? 1ULL << 32 : 1);
+    q->curr_time_norm += (u64)norm;
+    sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both positions */
+}
+
 /* By default a yield only asks for a new pick: the task with the smallest time runs. */
 bool BPF_STRUCT_OPS(rfs_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);
     struct rfs_queue *q = queue_of(cpu);
-    u64 last = 0;
 
     if (q->curr_pid != (u32)from->pid)
         return false;
-    account_exec(q, from);
-    if (YIELD_TO_END && peek_vtime(cpu, SCX_DSQ_ITER_REV, &last) && time_diff(last, q->curr_time_norm) >= 0) {
-        s64 norm = time_diff(last, q->curr_time_norm) + (s64)(1ULL << norm_low_bits);
-
-        q->curr_time_norm += (u64)norm;
-        sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both positions */
-    }
+    if (YIELD_TO_END)
+        move_to_end(q, from, cpu);
     scx_bpf_task_set_slice(from, 0);
     return false;
 }
