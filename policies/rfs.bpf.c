@@ -154,8 +154,8 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct rfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct rfs_queue *q = queue_of(cpu);
     u64 time_norm = p->scx.dsq_vtime;
+    struct rfs_queue *q;
     bool joins;
 
     if (!t) {
@@ -170,8 +170,8 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 
         migrate(t, cpu, task_cpu(p), time_norm, here_norm);
         time_norm = here_norm;
-        q = queue_of(cpu);
     }
+    q = queue_of(cpu);
     t->time_norm = time_norm;
     note_inserted(&q->left, time_norm);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
@@ -184,6 +184,19 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
     if (q->curr_pid && WAKEUP_PREEMPTION &&
         time_diff(q->curr_time_norm, time_norm) > gran_norm(wakeup_granularity_ns, q->curr_inv))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/* Nothing waits here: the CPU pulls a task, or becomes idle. */
+static __noinline void go_idle(struct rfs_queue *q, u32 cpu)
+{
+    mark_empty(cpu);
+    forget_leftmost(&q->left);
+    if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
+        forget_leftmost(&q->left);
+        q->picked = true;
+        return;
+    }
+    balance_nothing_came(cpu);
 }
 
 /* This CPU picks again: the smallest time. With equal times the waiting task runs. */
@@ -199,7 +212,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     /* When the current task sleeps there is nothing to compare. */
     if (!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
-            took_leftmost(&q->left, cpu, prev_runs ? 2 : 1);
+            took_leftmost(&q->left, cpu, 1 + (u32)prev_runs);
             q->picked = true;
             return;
         }
@@ -209,14 +222,16 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
-    mark_empty(cpu);
-    forget_leftmost(&q->left);
-    if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
-        forget_leftmost(&q->left);
-        q->picked = true;
-        return;
-    }
-    balance_nothing_came(cpu);
+    go_idle(q, cpu);
+}
+
+/* The current task bypassed dispatch (idle CPU, or back after a real-time task): one far behind it may have joined. */
+static __noinline void check_bypass(struct rfs_queue *q, u32 cpu)
+{
+    if (nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_leftmost(&q->left, cpu) &&
+        time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) &&
+        ask_for_choice(cpu))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */
@@ -244,10 +259,8 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
     q->curr_offset_ns = scx_bpf_now() - p->se.sum_exec_runtime;
     q->curr_ahead = 0;
-    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task far behind it joined meanwhile. */
-    if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
-        time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) && ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    if (!q->picked)
+        check_bypass(q, cpu);
     q->picked = false;
 }
 
@@ -271,10 +284,13 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
 /* A task leaves its CPU. It stays in the sums. */
 void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 {
-    struct rfs_queue *q = queue_of(task_cpu(p));
     struct rfs_task *t = task_of(p);
+    struct rfs_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
+        return;
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
         return;
     /* Where dispatch has charged it nothing is left. */
     if (p->se.sum_exec_runtime != q->curr_sum_exec || q->curr_ahead)
@@ -291,16 +307,24 @@ void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct rfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
+    struct rfs_queue *q;
+    bool stopped;
 
     if (!t)
         return;
-    if (t->cpu == cpu)
-        account_clock(queue_of(cpu));
-    leave(t, cpu, p->scx.dsq_vtime);
-    t->generation = queue_of(t->cpu)->generation;
-    if (queue_of(cpu)->stopped_pid != (u32)p->pid)
-        forget_leftmost(&queue_of(t->cpu)->left);
-    queue_of(cpu)->stopped_pid = 0;
+    q = queue_of(cpu);
+    stopped = q->stopped_pid == (u32)p->pid;
+    q->stopped_pid = 0;
+    if (t->cpu == cpu) {
+        account_clock(q);
+        leave(q, t, cpu, p->scx.dsq_vtime);
+    } else {
+        leave_other(t, p->scx.dsq_vtime);
+        q = queue_of(t->cpu);
+    }
+    t->generation = q->generation;
+    if (!stopped)
+        forget_leftmost(&q->left);
 }
 
 /* YIELD_TO_END: the current task's time becomes the largest one. */

@@ -5,10 +5,11 @@
  * Two forms of one arithmetic. Sets literal and accurate: 64-bit numbers, time in ns. Set ms32: 32-bit numbers, time
  * in ms, each in the upper half of a 64-bit word whose lower half is 0. Such words add, subtract, compare, wrap and
  * are multiplied by a number as 32-bit numbers are, so that the same instructions serve both forms; only the length
- * of a unit of the clock and the rounding to whole numbers (clock_units, whole_norm) differ. In 32 bits two tasks can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits
- * for 23 s (18), and the base moves about every 16 s. The sum of average weights on a CPU is at most 2^29, 8192 tasks
- * of nice -20. A task that joins must be nearer to the base than 2^31 over its average weight (24): at nice -20 that
- * is 7.5 ms of nice 19, so the average is wrong where these two meet.
+ * of a unit of the clock and the rounding to whole numbers (clock_units, whole_norm) differ. In 32 bits two tasks
+ * can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits for 23 s (18),
+ * and the base moves about every 16 s. The sum of average weights on a CPU is at most 2^29, 8192 tasks of nice -20.
+ * A task that joins must be nearer to the base than 2^31 over its average weight (24): at nice -20 that is 7.5 ms of
+ * nice 19, so the average is wrong where these two meet.
  *
  * Example (ms32, nice 0, inv 64): 3 ms of run time are 3 * 64 = 192 units, stored as 192 << 32.
  */
@@ -274,13 +275,10 @@ static __always_inline void read_nice(struct task_struct *p, struct rfs_task *t)
 }
 
 /* Adds a task to the sums and the accounting of this CPU's queue. */
-SEPARATE void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
+static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
 {
-    bool empty;
+    bool empty = !q->sums.weight_sum_app;
 
-    if (!q || !t)
-        return;
-    empty = !q->sums.weight_sum_app;
     t->cpu = cpu;
     t->time_norm = time_norm;
     sums_add(&q->sums, time_norm, t->average_weight, max_timesum_log2);
@@ -289,24 +287,19 @@ SEPARATE void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_no
     join_cpu(cpu, t->load);
 }
 
-/*
- * Removes a task from the sums of its queue: directly on the CPU whose queue is locked (`held`), by message on
- * another.
- */
-SEPARATE void leave(struct rfs_task *t, u32 held, u64 time_norm)
+/* Removes a task from the sums and the accounting of the CPU whose queue is locked. */
+static __always_inline void leave(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
 {
-    struct rfs_queue *q;
-
-    if (!t)
-        return;
-    q = queue_of(t->cpu);
-    leave_cpu(t->cpu, t->load);
-    if (t->cpu != held) {
-        tell_moved(q, -(u64)t->average_weight, -(time_norm * t->average_weight));
-        return;
-    }
+    leave_cpu(cpu, t->load);
     settle_moved(q);
     sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+}
+
+/* Removes a task from those of another CPU: from the sums by message. */
+static __noinline void leave_other(struct rfs_task *t, u64 time_norm)
+{
+    leave_cpu(t->cpu, t->load);
+    tell_moved(queue_of(t->cpu), -(u64)t->average_weight, -(time_norm * t->average_weight));
 }
 
 /* Queues have unrelated times: a migration keeps the distance to the average. */
@@ -317,14 +310,20 @@ SEPARATE u64 migrated_norm(u64 time_norm, u32 from, u32 to)
     return time_norm + whole_norm(distance);
 }
 
-/* The accounting of a task that moves to another CPU, as a waiting one or to run, and its time there. */
+/*
+ * The accounting of a task that moves to another CPU, as a waiting one or to run, and its time there. `held`: the CPU
+ * whose queue is locked.
+ */
 SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 here_norm)
 {
     struct rfs_queue *q = queue_of(to);
 
     if (!t)
         return;
-    leave(t, held, time_norm);
+    if (t->cpu == held)
+        leave(queue_of(held), t, held, time_norm);
+    else
+        leave_other(t, time_norm);
     if (to == held) {
         settle_moved(q);
         join(q, t, to, here_norm);
