@@ -261,18 +261,19 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct o1_queue *q = queue_of(cpu);
-    struct o1_task *t = NULL;
+    struct o1_task *t;
 
     balance_run(cpu);
-    if (prev && q->curr_pid == (u32)prev->pid)
+    if (prev && q->curr_pid == (u32)prev->pid) {
         t = task_of(prev);
-    if (!(t && is_first(q, cpu, t)) && take(q, cpu))
-        return;
-    if (t) {
-        keep(q, prev, t);
-        return;
+        if (t) {
+            if (is_first(q, cpu, t) || !take(q, cpu))
+                keep(q, prev, t);
+            return;
+        }
     }
-    go_idle(q, cpu);
+    if (!take(q, cpu))
+        go_idle(q, cpu);
 }
 
 /* A task bypassed dispatch: to an idle CPU, pulled, or back after a real-time task. A better one may wait. */
@@ -369,9 +370,12 @@ void BPF_STRUCT_OPS(o1_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
 {
     struct o1_task *t = task_of(p);
-    struct o1_queue *q = queue_of(task_cpu(p));
+    struct o1_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
+        return;
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
         return;
     account_run(t, scx_bpf_now());
     q->curr_pid = 0;
@@ -419,9 +423,9 @@ void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 {
     struct o1_task *t = task_of(from);
-    struct o1_queue *q = queue_of(task_cpu(from));
+    struct o1_queue *q = t ? queue_of(t->cpu) : NULL;
 
-    if (!t || q->curr_pid != (u32)from->pid)
+    if (!q || q->curr_pid != (u32)from->pid)
         return false;
     join_array(q, t, expired_array(q));
     scx_bpf_task_set_slice(from, 0);
