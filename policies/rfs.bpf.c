@@ -257,7 +257,8 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_inv = t->inv;
     q->curr_average_weight = t->average_weight;
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
-    q->curr_offset_ns = scx_bpf_now() - p->se.sum_exec_runtime;
+    q->curr_seen_exec = p->se.sum_exec_runtime;
+    q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead = 0;
     if (!q->picked)
         check_bypass(q, cpu);
@@ -293,11 +294,11 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
     if (q->curr_pid != (u32)p->pid)
         return;
     /* Where dispatch has charged it nothing is left. */
-    if (p->se.sum_exec_runtime != q->curr_sum_exec || q->curr_ahead)
+    if (p->se.sum_exec_runtime != q->curr_seen_exec || q->curr_ahead)
         account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
     t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-    t->last_ran_ns = q->curr_offset_ns + p->se.sum_exec_runtime;
+    t->last_ran_ns = q->curr_clock_ns;
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }

@@ -67,15 +67,16 @@ struct rfs_queue {
     u64 generation;      /* moves of the base by GENERATION_NORM, */
     u64 generation_base; /* the base after the last of them */
     u64 curr_time_norm;
-    u64 curr_sum_exec;  /* the current task's sum_exec_runtime up to which it has been charged, ns */
-    u64 curr_offset_ns; /* the clock less sum_exec_runtime, when both were last read */
-    u64 curr_ahead;     /* charged by the clock since then, units of the clock */
+    u64 curr_sum_exec; /* the current task's sum_exec_runtime up to which it has been charged, ns */
+    u64 curr_clock_ns; /* the clock when sum_exec_runtime was last read */
+    u64 curr_ahead;    /* charged by the clock since then, units of the clock */
     struct leftmost left;
     u32 curr_pid; /* 0: none */
     u32 curr_average_weight;
     u32 picked;      /* dispatch picked the next task */
     u32 stopped_pid; /* has stopped to sleep; quiescent has not been called yet */
     u64 curr_inv;
+    u64 curr_seen_exec; /* sum_exec_runtime at curr_clock_ns: more than has been charged by a part of a unit */
     /*
      * Tasks that other CPUs moved away from here or to here: the sums of their average weights and of time_norm *
      * average weight since the start, departures counted negative. Another CPU adds one to `moves`, adds the sums,
@@ -240,13 +241,14 @@ static __always_inline void account_exec(struct rfs_queue *q, struct task_struct
     account(q, (s64)(units - q->curr_ahead));
     q->curr_sum_exec += units_ns(units);
     q->curr_ahead = 0;
-    q->curr_offset_ns = scx_bpf_now() - sum_exec;
+    q->curr_seen_exec = sum_exec;
+    q->curr_clock_ns = scx_bpf_now();
 }
 
 /* From other callbacks, by the clock. Nothing changes before a whole unit has passed. */
 static __always_inline void account_clock(struct rfs_queue *q)
 {
-    s64 ran_ns = q->curr_pid ? (s64)(scx_bpf_now() - q->curr_offset_ns - q->curr_sum_exec) : 0;
+    s64 ran_ns = q->curr_pid ? (s64)(scx_bpf_now() - q->curr_clock_ns + q->curr_seen_exec - q->curr_sum_exec) : 0;
     u64 units;
 
     if (ran_ns <= 0) {
