@@ -59,7 +59,7 @@ static __always_inline bool is_user(const struct task_struct *p)
 }
 
 /* pull_task: accounts for the task on another CPU. It keeps its kind of array, at the tail of its list. */
-static __always_inline void rehome(struct o1_task *t, u32 cpu)
+static __noinline void rehome(struct o1_task *t, u32 cpu)
 {
     struct o1_queue *to = queue_of(cpu);
     bool expired = t->array != queue_of(t->cpu)->active;
@@ -67,7 +67,7 @@ static __always_inline void rehome(struct o1_task *t, u32 cpu)
     leave_cpu(t->cpu, t->weight);
     join_cpu(cpu, t->weight);
     t->cpu = cpu;
-    join_array(to, t, expired ? !to->active : to->active);
+    join_array(to, t, expired ? expired_array(to) : to->active);
 }
 
 #include "o1_balance.bpf.h"
@@ -114,7 +114,7 @@ static __always_inline void wake_up(struct task_struct *p, struct o1_task *t, u3
         t->sleep_type = in_interrupt(!here->curr_pid) ? SLEEP_INTERRUPTED : SLEEP_INTERACTIVE;
     t->timestamp_ns = now_ns;
     activate(queue_of(cpu), t);
-    t->checks = !sync || cpu != this_cpu();
+    t->preempts = !sync || cpu != this_cpu() ? PREEMPTS_IF_BETTER : PREEMPTS_NOT;
 }
 
 /*
@@ -139,29 +139,13 @@ static __noinline void wake_up_new(struct task_struct *p, struct o1_task *t, u32
         t->array = of_parent->array;
         t->key = of_parent->key;
         of_parent->key++;
-        t->reschedules = true;
+        t->preempts = PREEMPTS_ALWAYS;
     } else {
         activate(q, t);
-        t->checks = cpu != this_cpu() || !of_parent;
+        t->preempts = cpu != this_cpu() || !of_parent ? PREEMPTS_IF_BETTER : PREEMPTS_NOT;
     }
     if (of_parent)
         of_parent->sleep_avg_ns = penalised(of_parent, PARENT_PENALTY);
-}
-
-/* Reads nice value and policy. True: one of them has changed. */
-static __always_inline bool note_attributes(const struct task_struct *p, struct o1_task *t)
-{
-    u32 policy = p->policy, prio = static_prio_of(p);
-    bool changed = prio != t->static_prio || policy != t->policy;
-
-    t->static_prio = prio;
-    t->policy = policy;
-    if (!changed)
-        return false;
-    t->weight = slice_weight(prio);
-    if (policy == SCHED_BATCH)
-        t->sleep_avg_ns = 0;
-    return true;
 }
 
 /* set_user_nice, __setscheduler: a runnable `p` is enqueued again with new attributes: at the tail of another list. */
@@ -171,7 +155,7 @@ static __always_inline void renice(struct task_struct *p, struct o1_task *t, u32
     u32 before = t->prio;
 
     t->prio = effective_prio(t);
-    join_array(q, t, t->policy == SCHED_BATCH && !p->on_cpu ? !q->active : t->array);
+    join_array(q, t, t->policy == SCHED_BATCH && !p->on_cpu ? expired_array(q) : t->array);
     if (t->prio < before || (t->prio > before && p->on_cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
@@ -205,22 +189,19 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct o1_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct o1_queue *q = queue_of(cpu);
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
-    if (!t->reschedules && !t->checks)
+    if (!t->preempts)
         cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
         rehome(t, cpu);
     scx_bpf_dsq_insert_vtime(p, queue_id(cpu, t->array), SCX_SLICE_INF, t->key, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
-    if (t->reschedules || (t->checks && q->curr_pid && t->prio < q->curr_prio))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-    t->reschedules = false;
-    t->checks = false;
+    if (t->preempts)
+        preempt(t, cpu);
 }
 
 /* The current task stays. */
@@ -235,10 +216,14 @@ static __always_inline void keep(struct o1_queue *q, struct task_struct *prev, s
 /* The first of the active array, or, if that is empty, of the other one. */
 static __always_inline bool take(struct o1_queue *q, u32 cpu)
 {
-    if (!scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)) && scx_bpf_dsq_nr_queued(queue_id(cpu, !q->active)))
+    if (!scx_bpf_dsq_move_to_local(queue_id(cpu, q->active))) {
+        if (scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)) ||
+            !scx_bpf_dsq_nr_queued(queue_id(cpu, expired_array(q))))
+            return false;
         swap_arrays(q);
-    if (!scx_bpf_dsq_move_to_local(queue_id(cpu, q->active)))
-        return false;
+        if (!scx_bpf_dsq_move_to_local(queue_id(cpu, q->active)))
+            return false;
+    }
     q->picked = true;
     q->balances = false;
     return true;
@@ -261,31 +246,47 @@ static __always_inline bool is_first(struct o1_queue *q, u32 cpu, struct o1_task
     return t->array == q->active && (!first_key(queue_id(cpu, q->active), &key) || (s64)(t->key - key) < 0);
 }
 
-/* schedule(): this CPU picks again. If `prev` can run and its slice is not 0 afterwards, it continues. */
-void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
+/* Nothing waits here: the CPU pulls a task, or becomes idle. */
+static __noinline void go_idle(struct o1_queue *q, u32 cpu)
 {
-    u32 cpu = (u32)this & (MAX_CPUS - 1);
-    struct o1_queue *q = queue_of(cpu);
-    struct o1_task *t = NULL;
-
-    balance_run(cpu);
-    if (prev && q->curr_pid && q->curr_pid == (u32)prev->pid)
-        t = task_of(prev);
-    if (t && is_first(q, cpu, t)) {
-        keep(q, prev, t);
-        return;
-    }
-    if (take(q, cpu))
-        return;
-    if (t) {
-        keep(q, prev, t);
-        return;
-    }
     mark_empty(cpu);
     if (newidle_balance(cpu) && take(q, cpu))
         return;
     balance_nothing_came(cpu);
     q->expired_timestamp = 0;
+}
+
+/* schedule(): this CPU picks again. If `prev` can run and its slice is not 0 afterwards, it continues. */
+void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
+{
+    u32 cpu = (u32)this & (MAX_CPUS - 1);
+    struct o1_queue *q = queue_of(cpu);
+    struct o1_task *t;
+
+    balance_run(cpu);
+    if (prev && q->curr_pid == (u32)prev->pid) {
+        t = task_of(prev);
+        if (t) {
+            if (is_first(q, cpu, t) || !take(q, cpu))
+                keep(q, prev, t);
+            return;
+        }
+    }
+    if (!take(q, cpu))
+        go_idle(q, cpu);
+}
+
+/* A task bypassed dispatch: to an idle CPU, pulled, or back after a real-time task. A better one may wait. */
+static __noinline void check_bypass(struct o1_queue *q, struct o1_task *t)
+{
+    u32 cpu = t->cpu & (MAX_CPUS - 1);
+    u64 key = 0;
+
+    if (t->array != q->active && !scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)))
+        swap_arrays(q);
+    if (nr_running[cpu] > 1 && first_key(queue_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio &&
+        ask_for_choice(cpu))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */
@@ -294,27 +295,22 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
     struct o1_task *t = task_of(p);
     u32 cpu = task_cpu(p);
     struct o1_queue *q = queue_of(cpu);
-    u64 now_ns = scx_bpf_now(), key = 0;
+    u64 now_ns = scx_bpf_now();
 
     if (!t)
         return;
     if (t->cpu != cpu)
         rehome(t, cpu);
-    /* It bypassed dispatch: to an idle CPU, pulled, or back after a real-time task. */
-    if (!q->picked && t->array != q->active && !scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)))
-        swap_arrays(q);
-    if (account_wait(t, now_ns, is_user(p)))
+    if (wait_counts(t) && account_wait(t, now_ns, is_user(p)))
         t->key = tail_key(q, t->prio);
     t->sleep_type = SLEEP_NORMAL;
     t->timestamp_ns = now_ns;
     t->last_ran_ns = now_ns;
-    t->reschedules = false;
-    t->checks = false;
+    t->preempts = PREEMPTS_NOT;
     q->curr_pid = (u32)p->pid;
     q->curr_prio = t->prio;
-    if (!q->picked && nr_running[cpu] > 1 && first_key(queue_id(cpu, q->active), &key) &&
-        key >> PRIO_SHIFT < t->prio && ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    if (!q->picked)
+        check_bypass(q, t);
     q->picked = false;
 }
 
@@ -374,9 +370,12 @@ void BPF_STRUCT_OPS(o1_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
 {
     struct o1_task *t = task_of(p);
-    struct o1_queue *q = queue_of(task_cpu(p));
+    struct o1_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
+        return;
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
         return;
     account_run(t, scx_bpf_now());
     q->curr_pid = 0;
@@ -424,11 +423,11 @@ void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 {
     struct o1_task *t = task_of(from);
-    struct o1_queue *q = queue_of(task_cpu(from));
+    struct o1_queue *q = t ? queue_of(t->cpu) : NULL;
 
-    if (!t || q->curr_pid != (u32)from->pid)
+    if (!q || q->curr_pid != (u32)from->pid)
         return false;
-    join_array(q, t, !q->active);
+    join_array(q, t, expired_array(q));
     scx_bpf_task_set_slice(from, 0);
     return false;
 }

@@ -82,9 +82,14 @@ s32 BPF_STRUCT_OPS(rfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
     return cpu;
 }
 
+/* Whether the base of its queue has moved so far since the task went to sleep that its time cannot be compared. */
+static __always_inline bool is_stale(const struct rfs_queue *q, const struct rfs_task *t)
+{
+    return q->generation - t->generation >= 2;
+}
+
 /*
- * Wake-up: own time, but at most BONUS behind the average of the others. `stale`: the own time can no longer be
- * compared.
+ * Wake-up: own time, but at most BONUS behind the average of the others. `stale`: see is_stale().
  */
 static __always_inline u64 place_woken(struct rfs_queue *q, struct rfs_task *t, u64 time_norm, bool stale)
 {
@@ -105,7 +110,7 @@ static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u3
         parent_norm = migrated_norm(parent_norm, this_cpu(), cpu);
     time_norm = max_time(time_norm, parent_norm);
     if (START_DEBIT)
-        time_norm += (u64)gran_norm(granularity_ns, t->inv) >> (norm_low_bits + 1) << norm_low_bits;
+        time_norm += whole_norm((u64)gran_norm(granularity_ns, t->inv) >> 1);
     if (CHILD_RUNS_FIRST && parent == q && time_diff(q->curr_time_norm, time_norm) < 0) {
         u64 child_norm = q->curr_time_norm;
 
@@ -120,7 +125,7 @@ static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u3
 void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
 {
     struct rfs_task *t = task_of(p);
-    u32 cpu = task_cpu(p), index = nice_index(p->static_prio);
+    u32 cpu = task_cpu(p);
     struct rfs_queue *q = queue_of(cpu);
     u64 time_norm = p->scx.dsq_vtime;
     bool stale;
@@ -128,12 +133,14 @@ void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
     if (!t)
         return;
     account_clock(q);
-    stale = queue_of(t->cpu)->generation - t->generation >= 2;
-    if (t->cpu != cpu && !t->is_new)
-        time_norm = migrated_norm(time_norm, t->cpu, cpu);
-    t->inv = nice_inv[index];
-    t->average_weight = nice_average_weight[index];
-    t->load = nice_weight[index];
+    if (t->cpu == cpu) {
+        stale = is_stale(q, t);
+    } else {
+        stale = is_stale(queue_of(t->cpu), t);
+        if (!t->is_new)
+            time_norm = migrated_norm(time_norm, t->cpu, cpu);
+    }
+    read_nice(p, t);
     if (t->is_new)
         time_norm = place_new(q, t, cpu);
     else if (enq_flags & SCX_ENQ_WAKEUP)
@@ -147,8 +154,8 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct rfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct rfs_queue *q = queue_of(cpu);
     u64 time_norm = p->scx.dsq_vtime;
+    struct rfs_queue *q;
     bool joins;
 
     if (!t) {
@@ -163,8 +170,8 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 
         migrate(t, cpu, task_cpu(p), time_norm, here_norm);
         time_norm = here_norm;
-        q = queue_of(cpu);
     }
+    q = queue_of(cpu);
     t->time_norm = time_norm;
     note_inserted(&q->left, time_norm);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
@@ -179,12 +186,25 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
+/* Nothing waits here: the CPU pulls a task, or becomes idle. */
+static __noinline void go_idle(struct rfs_queue *q, u32 cpu)
+{
+    mark_empty(cpu);
+    forget_leftmost(&q->left);
+    if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
+        forget_leftmost(&q->left);
+        q->picked = true;
+        return;
+    }
+    balance_nothing_came(cpu);
+}
+
 /* This CPU picks again: the smallest time. With equal times the waiting task runs. */
 void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct rfs_queue *q = queue_of(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+    bool prev_runs = prev && q->curr_pid == (u32)prev->pid;
 
     if (prev_runs)
         account_exec(q, prev);
@@ -192,7 +212,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     /* When the current task sleeps there is nothing to compare. */
     if (!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
-            took_leftmost(&q->left, cpu, prev_runs ? 2 : 1);
+            took_leftmost(&q->left, cpu, 1 + (u32)prev_runs);
             q->picked = true;
             return;
         }
@@ -202,14 +222,16 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
-    mark_empty(cpu);
-    forget_leftmost(&q->left);
-    if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
-        forget_leftmost(&q->left);
-        q->picked = true;
-        return;
-    }
-    balance_nothing_came(cpu);
+    go_idle(q, cpu);
+}
+
+/* The current task bypassed dispatch (idle CPU, or back after a real-time task): one far behind it may have joined. */
+static __noinline void check_bypass(struct rfs_queue *q, u32 cpu)
+{
+    if (nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_leftmost(&q->left, cpu) &&
+        time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) &&
+        ask_for_choice(cpu))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */
@@ -235,12 +257,11 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_inv = t->inv;
     q->curr_average_weight = t->average_weight;
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
-    q->curr_clock_ns = scx_bpf_now() - t->rest_ns;
+    q->curr_seen_exec = p->se.sum_exec_runtime;
+    q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead = 0;
-    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task far behind it joined meanwhile. */
-    if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
-        time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) && ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    if (!q->picked)
+        check_bypass(q, cpu);
     q->picked = false;
 }
 
@@ -264,15 +285,20 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
 /* A task leaves its CPU. It stays in the sums. */
 void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 {
-    struct rfs_queue *q = queue_of(task_cpu(p));
     struct rfs_task *t = task_of(p);
+    struct rfs_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
         return;
-    account_exec(q, p);
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
+        return;
+    /* Where dispatch has charged it nothing is left. */
+    if (p->se.sum_exec_runtime != q->curr_seen_exec || q->curr_ahead)
+        account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
     t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-    t->last_ran_ns = q->curr_clock_ns + t->rest_ns;
+    t->last_ran_ns = q->curr_clock_ns;
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
@@ -282,16 +308,38 @@ void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct rfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
+    struct rfs_queue *q;
+    bool stopped;
 
     if (!t)
         return;
-    if (t->cpu == cpu)
-        account_clock(queue_of(cpu));
-    leave(t, cpu, p->scx.dsq_vtime);
-    t->generation = queue_of(t->cpu)->generation;
-    if (queue_of(cpu)->stopped_pid != (u32)p->pid)
-        forget_leftmost(&queue_of(t->cpu)->left);
-    queue_of(cpu)->stopped_pid = 0;
+    q = queue_of(cpu);
+    stopped = q->stopped_pid == (u32)p->pid;
+    q->stopped_pid = 0;
+    if (t->cpu == cpu) {
+        account_clock(q);
+        leave(q, t, cpu, p->scx.dsq_vtime);
+    } else {
+        leave_other(t, p->scx.dsq_vtime);
+        q = queue_of(t->cpu);
+    }
+    t->generation = q->generation;
+    if (!stopped)
+        forget_leftmost(&q->left);
+}
+
+/* YIELD_TO_END: the current task's time becomes the largest one. */
+static __always_inline void move_to_end(struct rfs_queue *q, struct task_struct *p, u32 cpu)
+{
+    u64 last = 0;
+    s64 norm;
+
+    account_exec(q, p);
+    if (!peek_vtime(cpu, SCX_DSQ_ITER_REV, &last) || time_diff(last, q->curr_time_norm) < 0)
+        return;
+    norm = time_diff(last, q->curr_time_norm) + (s64)(rule_clock == CLOCK_MS32 ? 1ULL << 32 : 1);
+    q->curr_time_norm += (u64)norm;
+    sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both positions */
 }
 
 /* By default a yield only asks for a new pick: the task with the smallest time runs. */
@@ -299,17 +347,11 @@ bool BPF_STRUCT_OPS(rfs_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);
     struct rfs_queue *q = queue_of(cpu);
-    u64 last = 0;
 
     if (q->curr_pid != (u32)from->pid)
         return false;
-    account_exec(q, from);
-    if (YIELD_TO_END && peek_vtime(cpu, SCX_DSQ_ITER_REV, &last) && time_diff(last, q->curr_time_norm) >= 0) {
-        s64 norm = time_diff(last, q->curr_time_norm) + (s64)(1ULL << norm_low_bits);
-
-        q->curr_time_norm += (u64)norm;
-        sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both positions */
-    }
+    if (YIELD_TO_END)
+        move_to_end(q, from, cpu);
     scx_bpf_task_set_slice(from, 0);
     return false;
 }

@@ -143,6 +143,13 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
 #include "balance.bpf.h"
 
+/* Moves a task that is in no queue to another CPU. Its key there: at the end of its level. */
+static __noinline u64 rehome(struct task_struct *p, struct sd_task *t, u32 cpu)
+{
+    balance_moved(p, t->cpu, cpu);
+    return last_key(queue_of(cpu), t);
+}
+
 s32 BPF_STRUCT_OPS(sd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
@@ -203,13 +210,12 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
         return;
     }
     joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    if (!joins)
+    if (joins)
+        t->is_new = false;
+    else
         cpu = balance_active_push(p, cpu);
-    if (t->cpu != cpu) {
-        balance_moved(p, t->cpu, cpu);
-        key = last_key(queue_of(cpu), t);
-    }
-    t->is_new = false;
+    if (t->cpu != cpu)
+        key = rehome(p, t, cpu);
     scx_bpf_dsq_insert_vtime(p, array_id(cpu, t->rotation), SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
     q = queue_of(cpu);
@@ -286,15 +292,27 @@ static __always_inline bool pick_from(struct sd_queue *q, u32 cpu, u64 rotation,
     return stays;
 }
 
-/* The first task of this epoch, otherwise of the next, which then begins. */
-static __always_inline bool pick(struct sd_queue *q, u32 cpu, struct task_struct *prev)
+/* The first task of the next epoch, which then begins. */
+static __noinline bool pick_next(struct sd_queue *q, u32 cpu, struct task_struct *prev)
 {
-    if (pick_from(q, cpu, q->rotation, prev))
-        return true;
     if (!pick_from(q, cpu, q->rotation + 1, prev))
         return false;
     rotate_arrays(q);
     return true;
+}
+
+/* The first task of this epoch, otherwise of the next. */
+static __always_inline bool pick(struct sd_queue *q, u32 cpu, struct task_struct *prev)
+{
+    return pick_from(q, cpu, q->rotation, prev) || pick_next(q, cpu, prev);
+}
+
+/* Nothing waits here: the CPU pulls a task, or becomes idle. */
+static __noinline void go_idle(struct sd_queue *q, u32 cpu)
+{
+    mark_empty(cpu);
+    if (!newidle_balance(cpu) || !pick(q, cpu, NULL))
+        balance_nothing_came(cpu);
 }
 
 /* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
@@ -302,18 +320,26 @@ void BPF_STRUCT_OPS(sd_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct sd_queue *q = queue_of(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
 
-    if (prev_runs)
+    if (prev && q->curr_pid == (u32)prev->pid)
         charge(q, prev);
+    else
+        prev = NULL;
     balance_run(cpu);
     if (q->prio_level)
         push_down(q, cpu);
-    if (pick(q, cpu, prev_runs ? prev : NULL))
-        return;
-    mark_empty(cpu);
-    if (!newidle_balance(cpu) || !pick(q, cpu, NULL))
-        balance_nothing_came(cpu);
+    if (!pick(q, cpu, prev))
+        go_idle(q, cpu);
+}
+
+/* The current task bypassed dispatch (idle CPU, or back after a real-time task): a better one may have joined. */
+static __noinline void check_bypass(struct sd_queue *q, u32 cpu)
+{
+    u64 first = 0;
+
+    if (nr_running[cpu & (MAX_CPUS - 1)] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
+        level_of_key(first) < q->curr_level && ask_for_choice(cpu))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */
@@ -322,14 +348,11 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
     struct sd_task *t = task_of(p);
     u32 cpu = task_cpu(p);
     struct sd_queue *q = queue_of(cpu);
-    u64 first = 0;
 
     if (!t)
         return;
-    if (t->cpu != cpu) {
-        balance_moved(p, t->cpu, cpu);
-        scx_bpf_task_set_dsq_vtime(p, last_key(q, t));
-    }
+    if (t->cpu != cpu)
+        scx_bpf_task_set_dsq_vtime(p, rehome(p, t, cpu));
     t->is_new = false;
     /* It came onto an idle CPU, where no task of the old epoch is left. */
     if (t->rotation == q->rotation + 1)
@@ -340,10 +363,8 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
     q->curr_rotation = t->rotation;
     q->curr_slice_ns = t->slice_ns;
     q->curr_sum_exec = p->se.sum_exec_runtime;
-    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a better task joined meanwhile. */
-    if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
-        level_of_key(first) < q->curr_level && ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    if (!q->picked)
+        check_bypass(q, cpu);
     q->picked = false;
 }
 
@@ -380,12 +401,17 @@ void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 /* A task leaves its CPU. */
 void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
 {
-    struct sd_queue *q = queue_of(task_cpu(p));
     struct sd_task *t = task_of(p);
+    struct sd_queue *q;
 
-    if (!t || q->curr_pid != (u32)p->pid)
+    if (!t)
         return;
-    charge(q, p);
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)p->pid)
+        return;
+    /* Where dispatch has charged it nothing is left. */
+    if (p->se.sum_exec_runtime != q->curr_sum_exec)
+        charge(q, p);
     t->slice_ns = q->curr_slice_ns;
     t->last_ran_ns = scx_bpf_now();
     q->curr_pid = 0;
@@ -403,10 +429,13 @@ void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
 /* To the end of the own level. */
 bool BPF_STRUCT_OPS(sd_yield, struct task_struct *from, struct task_struct *to)
 {
-    struct sd_queue *q = queue_of(task_cpu(from));
     struct sd_task *t = task_of(from);
+    struct sd_queue *q;
 
-    if (!t || q->curr_pid != (u32)from->pid)
+    if (!t)
+        return false;
+    q = queue_of(t->cpu);
+    if (q->curr_pid != (u32)from->pid)
         return false;
     scx_bpf_task_set_dsq_vtime(from, last_key(q, t));
     scx_bpf_task_set_slice(from, 0);

@@ -59,18 +59,34 @@ static __always_inline void join_array(struct o1_queue *q, struct o1_task *t, u3
     t->key = tail_key(q, t->prio);
 }
 
+/* The other array than the active one. */
+static __always_inline u32 expired_array(const struct o1_queue *q)
+{
+    return q->active ^ 1;
+}
+
 /* __activate_task: batch tasks go to the expired array. */
 static __always_inline void activate(struct o1_queue *q, struct o1_task *t)
 {
-    join_array(q, t, t->policy == SCHED_BATCH ? !q->active : q->active);
+    join_array(q, t, t->policy == SCHED_BATCH ? expired_array(q) : q->active);
 }
 
 /* Swaps the arrays when the active one is empty. */
 static __always_inline void swap_arrays(struct o1_queue *q)
 {
-    q->active = !q->active;
+    q->active = expired_array(q);
     q->expired_timestamp = 0;
     q->best_expired_prio = MAX_PRIO;
+}
+
+/* A task that has just been enqueued preempts the current one in any case, or if its prio is better. */
+static __always_inline void preempt(struct o1_task *t, u32 cpu)
+{
+    struct o1_queue *q = queue_of(cpu);
+
+    if (t->preempts == PREEMPTS_ALWAYS || (q->curr_pid && t->prio < q->curr_prio))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    t->preempts = PREEMPTS_NOT;
 }
 
 /* The first key of an array. False: it is empty. */
@@ -104,7 +120,7 @@ static __always_inline bool expired_starving(struct o1_queue *q, const struct o1
 }
 
 /* The running task's slice is used up (task_running_tick). */
-static __always_inline void expire(struct o1_queue *q, struct o1_task *t)
+static __noinline void expire(struct o1_queue *q, struct o1_task *t)
 {
     t->prio = effective_prio(t);
     t->time_slice = task_timeslice(t->static_prio);
@@ -115,7 +131,7 @@ static __always_inline void expire(struct o1_queue *q, struct o1_task *t)
         join_array(q, t, q->active);
         return;
     }
-    join_array(q, t, !q->active);
+    join_array(q, t, expired_array(q));
     if (t->static_prio < q->best_expired_prio)
         q->best_expired_prio = t->static_prio;
 }

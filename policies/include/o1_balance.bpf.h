@@ -18,9 +18,9 @@ static __always_inline u64 balance_weight(struct task_struct *p)
 
 static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
-    u32 active = queue_of(cpu)->active;
+    const struct o1_queue *q = queue_of(cpu);
 
-    return queue_id(cpu, turn ? active : !active);
+    return queue_id(cpu, turn ? q->active : expired_array(q));
 }
 
 /* rq_best_prio: of the running task, and of the static priorities in the expired array. */
@@ -56,7 +56,7 @@ static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 t
     bool expired = t && t->array != queue_of(from)->active;
 
     *vtime = task_key(t ? t->prio : MAX_PRIO - 1, q->sequence);
-    return queue_id(to, expired ? !q->active : q->active);
+    return queue_id(to, expired ? expired_array(q) : q->active);
 }
 
 /* Its key is the one that balance_target returned: under the lock of `to` nothing has joined since. */

@@ -54,6 +54,9 @@ struct o1_times o1_times;
 /* The kind of sleep before the present wake-up; NORMAL once the task has run. */
 enum sleep_type { SLEEP_NORMAL, SLEEP_NONINTERACTIVE, SLEEP_INTERACTIVE, SLEEP_INTERRUPTED };
 
+/* Whether a task that is enqueued preempts the current one. */
+enum preempts { PREEMPTS_NOT, PREEMPTS_IF_BETTER, PREEMPTS_ALWAYS };
+
 /* Per-task state of `o1`. Times in ns of the monotonic clock. */
 struct o1_task {
     u64 key;           /* position in its array: see task_key() */
@@ -71,9 +74,8 @@ struct o1_task {
     bool is_new;       /* has not been woken up yet */
     bool has_parent;   /* forked by a task that shared its slice with it */
     bool first_slice;  /* in the slice that its parent shared */
-    bool checks;       /* being enqueued: preempt the current task if better */
-    bool reschedules;  /* likewise: preempt it in any case */
     bool fork_expired; /* gave its last tick to a child: its slice is used up */
+    u8 preempts;       /* enum preempts, while it is being enqueued */
 };
 
 static void set_times(u32 hz)
@@ -116,6 +118,22 @@ static __always_inline u32 task_timeslice(u32 static_prio)
 static __always_inline u32 slice_weight(u32 static_prio)
 {
     return task_timeslice(static_prio) * 128 / o1_times.def_timeslice;
+}
+
+/* Reads nice value and policy. True: one of them has changed. */
+static __always_inline bool note_attributes(const struct task_struct *p, struct o1_task *t)
+{
+    u32 policy = p->policy, prio = static_prio_of(p);
+    bool changed = prio != t->static_prio || policy != t->policy;
+
+    t->static_prio = prio;
+    t->policy = policy;
+    if (!changed)
+        return false;
+    t->weight = slice_weight(prio);
+    if (policy == SCHED_BATCH)
+        t->sleep_avg_ns = 0;
+    return true;
 }
 
 /* CURRENT_BONUS: 0 to 10. */
@@ -185,27 +203,32 @@ static __noinline void account_sleep(struct o1_task *t, u64 slept_ns, bool is_us
 static __always_inline void account_run(struct o1_task *t, u64 now_ns)
 {
     u64 ran_ns = now_ns - t->timestamp_ns;
-    u32 bonus = current_bonus(t);
+    u32 bonus;
 
-    if ((s64)ran_ns < 0)
-        ran_ns = 0;
-    else if (ran_ns > o1_times.max_sleep_avg_ns)
+    t->timestamp_ns = now_ns;
+    t->last_ran_ns = now_ns;
+    if (!t->sleep_avg_ns || (s64)ran_ns <= 0)
+        return;
+    bonus = current_bonus(t);
+    if (ran_ns > o1_times.max_sleep_avg_ns)
         ran_ns = o1_times.max_sleep_avg_ns;
     if (bonus > 1)
         ran_ns /= bonus;
     t->sleep_avg_ns = t->sleep_avg_ns > ran_ns ? t->sleep_avg_ns - ran_ns : 0;
-    t->timestamp_ns = now_ns;
-    t->last_ran_ns = now_ns;
 }
 
-/* schedule(), at the first pick after a wake-up: the wait for the CPU counts too. True: the task's prio changed. */
+/* The kinds of sleep after which schedule(), at the first pick, counts the wait for the CPU too. */
+static __always_inline bool wait_counts(const struct o1_task *t)
+{
+    return t->sleep_type >= SLEEP_INTERACTIVE;
+}
+
+/* That wait. True: the task's prio changed. */
 static __always_inline bool account_wait(struct o1_task *t, u64 now_ns, bool is_user)
 {
     u64 waited_ns = now_ns - t->timestamp_ns;
     u32 before = t->prio;
 
-    if (t->sleep_type != SLEEP_INTERACTIVE && t->sleep_type != SLEEP_INTERRUPTED)
-        return false;
     if ((s64)waited_ns < 0)
         waited_ns = 0;
     /* In 128ths, as the kernel does. */

@@ -4,11 +4,12 @@
  *
  * Two forms of one arithmetic. Sets literal and accurate: 64-bit numbers, time in ns. Set ms32: 32-bit numbers, time
  * in ms, each in the upper half of a 64-bit word whose lower half is 0. Such words add, subtract, compare, wrap and
- * are multiplied by a number as 32-bit numbers are, so that the same instructions serve both forms without a test. In
- * 32 bits two tasks can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits
- * for 23 s (18), and the base moves about every 16 s. The sum of average weights on a CPU is at most 2^29, 8192 tasks
- * of nice -20. A task that joins must be nearer to the base than 2^31 over its average weight (24): at nice -20 that
- * is 7.5 ms of nice 19, so the average is wrong where these two meet.
+ * are multiplied by a number as 32-bit numbers are, so that the same instructions serve both forms; only the length
+ * of a unit of the clock and the rounding to whole numbers (clock_units, whole_norm) differ. In 32 bits two tasks
+ * can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits for 23 s (18),
+ * and the base moves about every 16 s. The sum of average weights on a CPU is at most 2^29, 8192 tasks of nice -20.
+ * A task that joins must be nearer to the base than 2^31 over its average weight (24): at nice -20 that is 7.5 ms of
+ * nice 19, so the average is wrong where these two meet.
  *
  * Example (ms32, nice 0, inv 64): 3 ms of run time are 3 * 64 = 192 units, stored as 192 << 32.
  */
@@ -67,14 +68,15 @@ struct rfs_queue {
     u64 generation_base; /* the base after the last of them */
     u64 curr_time_norm;
     u64 curr_sum_exec; /* the current task's sum_exec_runtime up to which it has been charged, ns */
-    u64 curr_clock_ns; /* the clock at that time */
+    u64 curr_clock_ns; /* the clock when sum_exec_runtime was last read */
     u64 curr_ahead;    /* charged by the clock since then, units of the clock */
     struct leftmost left;
     u32 curr_pid; /* 0: none */
-    u32 curr_inv;
     u32 curr_average_weight;
     u32 picked;      /* dispatch picked the next task */
     u32 stopped_pid; /* has stopped to sleep; quiescent has not been called yet */
+    u64 curr_inv;
+    u64 curr_seen_exec; /* sum_exec_runtime at curr_clock_ns: more than has been charged by a part of a unit */
     /*
      * Tasks that other CPUs moved away from here or to here: the sums of their average weights and of time_norm *
      * average weight since the start, departures counted negative. Another CPU adds one to `moves`, adds the sums,
@@ -87,28 +89,22 @@ struct rfs_queue {
 /* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
 struct rfs_task {
     u32 cpu; /* the CPU whose sums it is in, or was last */
-    u32 inv;
+    u16 is_new;
+    u16 nice_level;     /* 1 + the index of its nice value in the tables; 0: not read yet */
+    u64 inv;            /* of its nice value, as in nice_inv */
+    u64 generation;     /* of that queue when it went to sleep */
+    u64 time_norm;      /* its value in the sums while it waits */
     u32 average_weight; /* its weight in the average */
-    u32 is_new;
-    u64 generation; /* of that queue when it went to sleep */
-    u64 time_norm;  /* its value in the sums while it waits */
-    u32 load;       /* its load for the load balancer */
-    u32 rest_ns;    /* run time below a unit of the clock: not yet charged */
+    u32 load;           /* its load for the load balancer */
+    u32 rest_ns;        /* run time below a unit of the clock: not yet charged */
     u64 last_ran_ns;
 };
 
 struct rfs_queue cpu_queues[MAX_CPUS];
-/* inv of each nice level for this fraction_bits, nice -20 first. */
-u32 nice_inv[NICE_LEVELS];
+/* inv of each nice level for this fraction_bits, nice -20 first; in the 32-bit form in the upper half, as times are. */
+u64 nice_inv[NICE_LEVELS];
 /* Average weights of each nice level. */
 u32 nice_average_weight[NICE_LEVELS];
-/*
- * Units of the clock in a time: (ns >> clock_drop) * clock_mul >> clock_shift. Numbers of the 32-bit form are in the
- * upper half.
- */
-u32 clock_drop, clock_mul, clock_shift, clock_unit_ns;
-u32 norm_low_bits;
-
 struct {
     __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
     __uint(map_flags, BPF_F_NO_PREALLOC);
@@ -131,16 +127,34 @@ static __always_inline u64 tunable_factor(void)
     return scaling_factor(tunable_scaling, ~0u);
 }
 
-/* Whole units of the clock in a time of at most 457 s; a tick comes long before. No division. */
+/* A unit of the clock of the 32-bit form. */
+#define MS32_UNIT_NS 1000000
+
+/*
+ * Whole units of the clock in a time of at most 457 s; a tick comes long before. No division: 10^6 = 2^6 * 15625, and
+ * 2^44 / 15625 rounded up is exact for dividends below 7.1e9.
+ */
 static __always_inline u64 clock_units(u64 ns)
 {
-    return (ns >> clock_drop) * clock_mul >> clock_shift;
+    return rule_clock == CLOCK_NS64 ? ns : (ns >> 6) * 1125899907 >> 44;
+}
+
+/* The length of so many units. */
+static __always_inline u64 units_ns(u64 units)
+{
+    return rule_clock == CLOCK_NS64 ? units : units * MS32_UNIT_NS;
+}
+
+/* Rounds a normalised time down to an integer of the form in use. */
+static __always_inline u64 whole_norm(u64 norm)
+{
+    return rule_clock == CLOCK_NS64 ? norm : norm >> 32 << 32;
 }
 
 /* (8): run time, in units, as normalised time. */
-static __always_inline u64 units_norm(u64 units, u32 inv)
+static __always_inline u64 units_norm(u64 units, u64 inv)
 {
-    return units * inv << norm_low_bits;
+    return units * inv;
 }
 
 /* (20), an integer of the form in use. */
@@ -148,11 +162,11 @@ SEPARATE u64 average_of(const struct rfs_queue *q)
 {
     if (!q)
         return 0;
-    return sums_average(&q->sums) >> norm_low_bits << norm_low_bits;
+    return whole_norm(sums_average(&q->sums));
 }
 
 /* A granularity of the current task as a distance of normalised time. */
-static __always_inline s64 gran_norm(u64 gran_ns, u32 inv)
+static __always_inline s64 gran_norm(u64 gran_ns, u64 inv)
 {
     return (s64)units_norm(clock_units(gran_ns * tunable_factor()), GRAN_BY_WEIGHT ? nice_inv[20] : inv);
 }
@@ -166,29 +180,11 @@ static __always_inline void count_generations(struct rfs_queue *q)
     }
 }
 
-/* The operations on the sums, each verified once. */
+/* A rare operation, verified once. */
 SEPARATE void change_sums(struct rfs_sums *s, u64 weight, u64 norm)
 {
     if (s)
         sums_change(s, weight, norm, max_timesum_log2);
-}
-
-SEPARATE void add_to_sums(struct rfs_sums *s, u64 time_norm, u64 weight)
-{
-    if (s)
-        sums_add(s, time_norm, weight, max_timesum_log2);
-}
-
-SEPARATE void remove_from_sums(struct rfs_sums *s, u64 time_norm, u64 weight)
-{
-    if (s)
-        sums_remove(s, time_norm, weight, max_timesum_log2);
-}
-
-SEPARATE void advance_sums(struct rfs_sums *s, s64 norm, u64 weight)
-{
-    if (s)
-        sums_advance(s, norm, weight);
 }
 
 /* For a queue that its owner may be changing. A separate function, as its loop multiplies the paths of its callers. */
@@ -227,16 +223,12 @@ static __always_inline void tell_moved(struct rfs_queue *q, u64 weight, u64 norm
 }
 
 /* account(t, d) of the current task, d in units: (8) for the task, (17) for the sum. No division. */
-SEPARATE void account(struct rfs_queue *q, s64 units)
+static __always_inline void account(struct rfs_queue *q, s64 units)
 {
-    s64 norm;
+    s64 norm = (s64)units_norm((u64)units, q->curr_inv);
 
-    if (!q)
-        return;
-    norm = (s64)units_norm((u64)units, q->curr_inv);
     q->curr_time_norm += (u64)norm;
-    settle_moved(q);
-    advance_sums(&q->sums, norm, q->curr_average_weight);
+    sums_advance(&q->sums, norm, q->curr_average_weight);
     count_generations(q);
 }
 
@@ -245,16 +237,18 @@ static __always_inline void account_exec(struct rfs_queue *q, struct task_struct
 {
     u64 sum_exec = p->se.sum_exec_runtime, units = clock_units(sum_exec - q->curr_sum_exec);
 
+    settle_moved(q);
     account(q, (s64)(units - q->curr_ahead));
-    q->curr_sum_exec += units * clock_unit_ns;
+    q->curr_sum_exec += units_ns(units);
     q->curr_ahead = 0;
-    q->curr_clock_ns = scx_bpf_now() - (sum_exec - q->curr_sum_exec);
+    q->curr_seen_exec = sum_exec;
+    q->curr_clock_ns = scx_bpf_now();
 }
 
-/* From other callbacks, by the clock. */
+/* From other callbacks, by the clock. Nothing changes before a whole unit has passed. */
 static __always_inline void account_clock(struct rfs_queue *q)
 {
-    s64 ran_ns = q->curr_pid ? (s64)(scx_bpf_now() - q->curr_clock_ns) : 0;
+    s64 ran_ns = q->curr_pid ? (s64)(scx_bpf_now() - q->curr_clock_ns + q->curr_seen_exec - q->curr_sum_exec) : 0;
     u64 units;
 
     if (ran_ns <= 0) {
@@ -262,46 +256,52 @@ static __always_inline void account_clock(struct rfs_queue *q)
         return;
     }
     units = clock_units((u64)ran_ns);
-    if (units > q->curr_ahead) {
-        account(q, (s64)(units - q->curr_ahead));
-        q->curr_ahead = units;
-    }
+    if (units <= q->curr_ahead)
+        return;
+    settle_moved(q);
+    account(q, (s64)(units - q->curr_ahead));
+    q->curr_ahead = units;
+}
+
+/* What follows from a task's nice value. While it is in the sums its weights do not change. */
+static __always_inline void read_nice(struct task_struct *p, struct rfs_task *t)
+{
+    u32 index = nice_index(p->static_prio);
+
+    if (t->nice_level == index + 1)
+        return;
+    t->nice_level = (u16)(index + 1);
+    t->inv = nice_inv[index];
+    t->average_weight = nice_average_weight[index];
+    t->load = nice_weight[index];
 }
 
 /* Adds a task to the sums and the accounting of this CPU's queue. */
-SEPARATE void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
+static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
 {
-    bool empty;
+    bool empty = !q->sums.weight_sum_app;
 
-    if (!q || !t)
-        return;
-    empty = !q->sums.weight_sum_app;
     t->cpu = cpu;
     t->time_norm = time_norm;
-    add_to_sums(&q->sums, time_norm, t->average_weight);
+    sums_add(&q->sums, time_norm, t->average_weight, max_timesum_log2);
     if (empty && time_diff(q->sums.time_norm_base, q->generation_base) < 0)
         q->generation_base = q->sums.time_norm_base;
     join_cpu(cpu, t->load);
 }
 
-/*
- * Removes a task from the sums of its queue: directly on the CPU whose queue is locked (`held`), by message on
- * another.
- */
-SEPARATE void leave(struct rfs_task *t, u32 held, u64 time_norm)
+/* Removes a task from the sums and the accounting of the CPU whose queue is locked. */
+static __always_inline void leave(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
 {
-    struct rfs_queue *q;
-
-    if (!t)
-        return;
-    q = queue_of(t->cpu);
-    leave_cpu(t->cpu, t->load);
-    if (t->cpu != held) {
-        tell_moved(q, -(u64)t->average_weight, -(time_norm * t->average_weight));
-        return;
-    }
+    leave_cpu(cpu, t->load);
     settle_moved(q);
-    remove_from_sums(&q->sums, time_norm, t->average_weight);
+    sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+}
+
+/* Removes a task from those of another CPU: from the sums by message. */
+static __noinline void leave_other(struct rfs_task *t, u64 time_norm)
+{
+    leave_cpu(t->cpu, t->load);
+    tell_moved(queue_of(t->cpu), -(u64)t->average_weight, -(time_norm * t->average_weight));
 }
 
 /* Queues have unrelated times: a migration keeps the distance to the average. */
@@ -309,17 +309,23 @@ SEPARATE u64 migrated_norm(u64 time_norm, u32 from, u32 to)
 {
     u64 distance = average_of_other(&queue_of(to)->sums) - average_of_other(&queue_of(from)->sums);
 
-    return time_norm + (distance >> norm_low_bits << norm_low_bits);
+    return time_norm + whole_norm(distance);
 }
 
-/* The accounting of a task that moves to another CPU, as a waiting one or to run, and its time there. */
+/*
+ * The accounting of a task that moves to another CPU, as a waiting one or to run, and its time there. `held`: the CPU
+ * whose queue is locked.
+ */
 SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 here_norm)
 {
     struct rfs_queue *q = queue_of(to);
 
     if (!t)
         return;
-    leave(t, held, time_norm);
+    if (t->cpu == held)
+        leave(queue_of(held), t, held, time_norm);
+    else
+        leave_other(t, time_norm);
     if (to == held) {
         settle_moved(q);
         join(q, t, to, here_norm);
@@ -334,18 +340,8 @@ SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 h
 /* Computes the constants that depend on the fixed tunables. Divisions: for init() only. */
 static __always_inline void rfs_make_tables(void)
 {
-    clock_mul = 1;
-    clock_unit_ns = 1;
-    if (rule_clock == CLOCK_MS32) {
-        /* 10^6 = 2^6 * 15625, and 2^44 / 15625 rounded up is exact for dividends below 7.1e9. */
-        clock_drop = 6;
-        clock_mul = 1125899907;
-        clock_shift = 44;
-        clock_unit_ns = 1000000;
-        norm_low_bits = 32;
-    }
     for (u32 i = 0; i < NICE_LEVELS; i++) {
-        nice_inv[i] = inverse_of(nice_weight[i], fraction_bits);
+        nice_inv[i] = (u64)inverse_of(nice_weight[i], fraction_bits) << (rule_clock == CLOCK_MS32 ? 32 : 0);
         if (rule_average == AVERAGE_12_WEIGHT)
             nice_average_weight[i] = nice_weight[i];
         else

@@ -30,9 +30,9 @@ struct rfs_sums {
     u64 time_sum_max;   /* (21) time_norm_inc * weight_sum_app */
     u64 time_norm_inc;  /* (21) step of the base, a power of two */
     u32 inc_log2;       /* log2 of it */
-    s32 inc_shift;      /* halvings of it so far minus doublings */
+    u32 turning;        /* 1 while the base and the offset are changed together: see sums_average_of_other */
     u64 rotations;      /* steps of the base so far, in either direction */
-    u64 turning;        /* 1 while the base and the offset are changed together: see sums_average_of_other */
+    u64 weight_limit;   /* max_timesum / time_norm_inc: by N, weight_sum_app is below it and at least half of it */
 };
 
 /* round(log2 weight), nice -20 first: 2^weight_shift is within a factor 1.42 of the weight. */
@@ -73,7 +73,7 @@ SEPARATE void sums_turn(struct rfs_sums *s)
     if (!s)
         return;
     max = (s64)s->time_sum_max;
-    *(volatile u64 *)&s->turning = 1;
+    *(volatile u32 *)&s->turning = 1;
     if (s->time_sum_off >= max) {
         rotate_up(s, 0);
         if (s->time_sum_off >= max) {
@@ -92,7 +92,7 @@ SEPARATE void sums_turn(struct rfs_sums *s)
         }
         rotate_down(s, 0);
     }
-    *(volatile u64 *)&s->turning = 0;
+    *(volatile u32 *)&s->turning = 0;
 }
 
 static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
@@ -101,93 +101,92 @@ static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
         sums_turn(s);
 }
 
+/* Halves the step until it is short enough for this sum of average weights. */
+static inline __attribute__((always_inline)) void sums_shorten(struct rfs_sums *s, u64 weight_sum)
+{
+    for (u32 i = 0; i < 64 && weight_sum >= s->weight_limit; i++) {
+        s->inc_log2--;
+        s->weight_limit <<= 1;
+    }
+}
+
 /*
  * Restores N: halves or doubles the step until time_sum_max fits, which keeps (21). Intermediate products do not
- * overflow, not even for a nice -20 task that joins a nice 19 one.
+ * overflow, not even for a nice -20 task that joins a nice 19 one. `max_log2` is log2 of max_timesum.
  */
 SEPARATE void sums_fit(struct rfs_sums *s, u32 max_log2)
 {
     if (!s)
         return;
-    for (u32 i = 0; i < 64 && s->weight_sum_app >> ((max_log2 - s->inc_log2) & 63); i++) {
-        s->inc_log2--;
-        s->inc_shift++;
+    if (!s->weight_limit) {
+        s->inc_log2 = 0;
+        s->weight_limit = 1ULL << (max_log2 & 63);
     }
-    for (u32 i = 0; i < 64 && !(s->weight_sum_app >> ((max_log2 - 1 - s->inc_log2) & 63)); i++) {
+    sums_shorten(s, s->weight_sum_app);
+    for (u32 i = 0; i < 64 && s->weight_sum_app < s->weight_limit >> 1; i++) {
         s->inc_log2++;
-        s->inc_shift--;
+        s->weight_limit >>= 1;
     }
     s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
     s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
 }
 
 /*
- * Before the average weights become `weight_sum`: halves the step as far as they will need, so that the base is
- * within one such step of the average. With the long step of a light queue, (24) times a heavy task's weight would
- * overflow.
+ * Before the average weights become `weight_sum`, for which the step is too long: halves it as far as they will need,
+ * so that the base is within one such step of the average. With the long step of a light queue, (24) times a heavy
+ * task's weight would overflow.
  */
-SEPARATE void sums_make_room(struct rfs_sums *s, u64 weight_sum, u32 max_log2)
+SEPARATE void sums_make_room(struct rfs_sums *s, u64 weight_sum)
 {
-    if (!s || !(weight_sum >> ((max_log2 - s->inc_log2) & 63)))
+    if (!s)
         return;
-    for (u32 i = 0; i < 64 && weight_sum >> ((max_log2 - s->inc_log2) & 63); i++) {
-        s->inc_log2--;
-        s->inc_shift++;
-    }
+    sums_shorten(s, weight_sum);
     s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
     s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
     sums_fix(s);
-}
-
-/* Whether the step is too long for this sum of average weights: time_sum_max would not be below the bound. */
-static inline __attribute__((always_inline)) bool sums_too_long(const struct rfs_sums *s, u64 weight_sum,
-                                                                u32 max_log2)
-{
-    return weight_sum >> ((max_log2 - s->inc_log2) & 63);
 }
 
 /* sums_fit, where mostly the step fits as it is. */
 static inline __attribute__((always_inline)) void sums_refit(struct rfs_sums *s, u32 max_log2)
 {
-    if (sums_too_long(s, s->weight_sum_app, max_log2) || !sums_too_long(s, s->weight_sum_app, max_log2 - 1)) {
+    if (s->weight_sum_app >= s->weight_limit || s->weight_sum_app < s->weight_limit >> 1)
         sums_fit(s, max_log2);
-        return;
-    }
-    s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
-    s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
+    else
+        s->time_sum_max = s->weight_sum_app * s->time_norm_inc;
 }
 
-/* A task joins: (22), (23), (24). `max_log2` is log2 of max_timesum. */
+/* The first task joins an empty queue: it is the average. The step is the largest power of two that N allows. */
+SEPARATE void sums_begin(struct rfs_sums *s, u64 time_norm, u64 weight, u32 max_log2)
+{
+    if (!s)
+        return;
+    s->time_norm_base = time_norm;
+    s->time_sum_off = 0;
+    s->weight_sum_app = weight;
+    sums_fit(s, max_log2);
+}
+
+/* A task joins: (22), (23), (24). The step that has room for it is not too short afterwards. */
 static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                            u32 max_log2)
 {
+    u64 weight_sum = s->weight_sum_app + weight; /* (22) */
+
     if (!s->weight_sum_app) {
-        /* The first task is the average. The step is the largest power of two that N allows. */
-        s->time_norm_base = time_norm;
-        s->time_sum_off = 0;
-        s->weight_sum_app = weight;
-        sums_fit(s, max_log2);
-        s->inc_shift = 0;
+        sums_begin(s, time_norm, weight, max_log2);
         return;
     }
-    if (sums_too_long(s, s->weight_sum_app + weight, max_log2))
-        sums_make_room(s, s->weight_sum_app + weight, max_log2);
-    s->weight_sum_app += weight;                                                              /* (22) */
+    if (weight_sum >= s->weight_limit)
+        sums_make_room(s, weight_sum);
+    s->weight_sum_app = weight_sum;
+    s->time_sum_max = weight_sum * s->time_norm_inc;                                          /* (23) */
     s->time_sum_off = (s64)((u64)s->time_sum_off + (time_norm - s->time_norm_base) * weight); /* (24) */
-    sums_refit(s, max_log2);                                                                  /* (23) */
     sums_fix(s);
 }
 
-/*
- * Tasks join and leave: (22) to (24) for the sums of their average weights and of time_norm * average weight, both
- * modulo 2^64, departures negative. As all sums wrap alike, base * weight is subtracted once.
- */
-static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
+/* After the average weights have changed: (23), or nothing is left. */
+static inline __attribute__((always_inline)) void sums_settle(struct rfs_sums *s, u32 max_log2)
 {
-    if (s->weight_sum_app && sums_too_long(s, s->weight_sum_app + weight, max_log2))
-        sums_make_room(s, s->weight_sum_app + weight, max_log2);
-    s->weight_sum_app += weight;
-    s->time_sum_off = (s64)((u64)s->time_sum_off + norm - s->time_norm_base * weight);
     if (!s->weight_sum_app) {
         s->time_sum_off = 0;
         s->time_sum_max = 0;
@@ -199,13 +198,28 @@ static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s
 }
 
 /*
+ * Tasks join and leave: (22) to (24) for the sums of their average weights and of time_norm * average weight, both
+ * modulo 2^64, departures negative. As all sums wrap alike, base * weight is subtracted once.
+ */
+static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
+{
+    if (s->weight_sum_app && s->weight_sum_app + weight >= s->weight_limit)
+        sums_make_room(s, s->weight_sum_app + weight);
+    s->weight_sum_app += weight;
+    s->time_sum_off = (s64)((u64)s->time_sum_off + norm - s->time_norm_base * weight);
+    sums_settle(s, max_log2);
+}
+
+/*
  * One task leaves. If it was alone, the base moves to its time: the average of an empty queue is where the last task
  * left.
  */
 static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                               u32 max_log2)
 {
-    sums_change(s, -weight, -(time_norm * weight), max_log2);
+    s->weight_sum_app -= weight;
+    s->time_sum_off = (s64)((u64)s->time_sum_off - (time_norm - s->time_norm_base) * weight);
+    sums_settle(s, max_log2);
     if (!s->weight_sum_app)
         s->time_norm_base = time_norm;
 }
