@@ -31,7 +31,7 @@ PYTHON := target/python
 
 MDBOOK_VERSION := 0.5.4
 
-.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-reading bench-sweep fuzz-smoke clean
+.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-lines bench-reading bench-sweep fuzz-smoke clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -121,6 +121,11 @@ fmt: ## Format everything
 
 bench: setup ## Measure simulated scheduling events per second of wall time on one core
 	$(CARGO) run --locked --release -p fairground-benches --bin events
+
+SCHED := cfs
+WORKLOAD := pipe:1
+bench-lines: setup ## Count the instructions of each source line of a scheduler (SCHED=cfs@6.1 WORKLOAD=pipe:1)
+	$(CARGO) run --locked --release -p fairground-benches --bin lines $(SCHED) $(WORKLOAD)
 
 bench-reading: build ## Measure the reading of a recording of a million events, beside perf (needs perf and hackbench)
 	benches/reading.py

@@ -99,6 +99,10 @@ impl<H: Host> Instance<H> {
         // SAFETY: the control block lives as long as the instance; no program runs now.
         let block = unsafe { &mut *self.vm };
         block.executable = Arc::as_ptr(&executable);
+        if executable.code.is_none() {
+            let functions = executable.program.functions.iter();
+            self.state.executed = functions.map(|function| vec![0; function.ops.len()]).collect();
+        }
         let code = executable.code.as_ref();
         (block.code_low, block.code_high) = code.map_or((0, 0), |code| code.range());
         self.executable = Some(executable);
@@ -187,6 +191,12 @@ impl<H: Host> Instance<H> {
     pub fn divisions(&self) -> u64 {
         // SAFETY: the control block lives as long as the instance.
         unsafe { (*self.vm).divisions }
+    }
+
+    /// How often each instruction of a function was executed, by its slot. Only the interpreter counts that; empty under
+    /// the JIT and before the first call.
+    pub fn executed(&self, function: usize) -> &[u64] {
+        self.state.executed.get(function).map_or(&[], |counts| &counts[..])
     }
 
     /// Sets the price of each kind of call ([`crate::Env::prices`]), in the host's unit. All are 0 initially.

@@ -73,6 +73,16 @@ impl Machine {
         task.is_some_and(|(_, task)| mem.store_u32(task.addr + field::POLICY, policy).is_ok())
     }
 
+    /// How often each instruction of the scheduler was executed: the function, its slot, the number. Only under the
+    /// interpreter.
+    pub fn executed(&self) -> impl Iterator<Item = (&str, usize, u64)> {
+        let functions = self.program.image().linked().functions.iter().enumerate();
+        functions.flat_map(|(index, function)| {
+            let counts = self.program.executed(index).iter().enumerate();
+            counts.map(|(slot, count)| (function.name.as_str(), slot, *count))
+        })
+    }
+
     /// The tasks that exist, as `name[pid]`, in the order of their places in the kernel.
     pub fn living_tasks(&self) -> Vec<String> {
         let living = self.kernel.tasks.iter().filter(|(_, task)| task.scx_state != ScxState::None);

@@ -75,8 +75,11 @@ impl<H: Host> Frame<'_, H> {
         if op == Op::Nop {
             return Ok(Next::At(pc + 1));
         }
-        // SAFETY: by the contract of `run`.
-        unsafe { (*self.vm).fuel -= 1 };
+        // SAFETY: by the contract of `run`; nothing refers to the counts.
+        unsafe {
+            (*self.vm).fuel -= 1;
+            (&mut (*(*self.vm).state).executed)[self.function][pc] += 1;
+        }
         match op {
             Op::Load { bytes, signed, dst, base, off } => {
                 let value = self.load(base, off, bytes)?;

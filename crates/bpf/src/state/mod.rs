@@ -37,6 +37,8 @@ pub(crate) struct State {
     /// The initialised timers, by the guest address of their `struct bpf_timer`.
     pub(crate) timers: BTreeMap<u64, Timer>,
     pub(crate) owned: OwnedObjects,
+    /// By function and slot: how often the interpreter executed it. Empty under the JIT.
+    pub(crate) executed: Vec<Vec<u64>>,
 }
 
 impl State {
@@ -56,6 +58,7 @@ impl State {
             spin_locks: 0,
             timers: BTreeMap::new(),
             owned: OwnedObjects::default(),
+            executed: Vec::new(),
         }
     }
 
