@@ -202,15 +202,13 @@ static __always_inline void read_first(const struct cfs_queue *q, struct candida
 /* After a yield: the first waiting task is not so far right that the current one must run on. */
 SEPARATE bool first_is_near(struct cfs_queue *q)
 {
-    struct candidate first, curr;
+    struct candidate first;
 
     if (!q)
         return false;
     read_first(q, &first);
-    curr.weight = q->curr_weight;
-    curr.inverse = q->curr_inverse;
-    curr.vruntime = q->curr_vruntime;
-    return first.pid && near_enough(q, &first, &curr);
+    return first.pid && time_diff(first.vruntime, q->curr_vruntime) <=
+                            (s64)wakeup_gran(q, first.weight, first.inverse, q->curr_weight, q->curr_inverse);
 }
 
 /* A single task waits and is taken: if it is the next buddy, the slice of its pair may end. */
