@@ -43,6 +43,7 @@
 #include "cfs_preempt.bpf.h"
 #include "cfs_cgroup.bpf.h"
 #include "cfs_hrtick.bpf.h"
+#include "cfs_dispatch.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -62,11 +63,10 @@ s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 static __always_inline void note_wakeup_by_current(void)
 {
     struct cfs_queue *q = current_queue(this_cpu());
-    u64 ran_ns;
+    u64 ran_ns = q->curr_sum_exec;
 
     if (!q->curr_pid)
         return;
-    ran_ns = q->curr_sum_exec + q->curr_ahead_ns;
     q->curr_avg_wakeup_ns += (u64)((s64)(ran_ns - q->curr_last_wakeup_ns - q->curr_avg_wakeup_ns) >> 3);
     q->curr_last_wakeup_ns = ran_ns;
 }
@@ -74,8 +74,10 @@ static __always_inline void note_wakeup_by_current(void)
 /* place_entity for a task that wakes up: at the base less the credit, but never left of where it was. */
 static __always_inline u64 place_woken(struct cfs_queue *q, struct cfs_task *t, u64 vruntime)
 {
-    u64 base = placement_base(q, nr_queued(q) - 1, q->load - t->weight);
+    u64 base = placement_base(q);
 
+    if (TREE_AVG || APPROX_AVG)
+        base = averaged_base(q, nr_queued(q) - 1, q->load - t->weight, base);
     if (FAIR_SLEEPERS)
         base -= sleeper_credit(q, t->is_idle, t->weight, t->inverse);
     return max_time(vruntime, base);
@@ -99,7 +101,9 @@ SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
     src = elsewhere ? parent : q;
     nr = nr_queued(src) + (elsewhere ? 1 : 0);
     load = src->load + (elsewhere ? t->weight : 0);
-    vruntime = placement_base(src, nr - 1, load - t->weight);
+    vruntime = placement_base(src);
+    if (TREE_AVG || APPROX_AVG)
+        vruntime = averaged_base(src, nr - 1, load - t->weight, vruntime);
     if (START_DEBIT)
         vruntime += sched_vslice(src, nr, load, t->weight, t->inverse, t->is_idle);
     if (rule_place_never_left && parent->curr_pid && (elsewhere || here == cpu))
@@ -117,20 +121,21 @@ SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
 /* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
 void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
 {
-    struct cfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    u64 vruntime = p->scx.dsq_vtime;
+    struct cfs_task *t = task_of(p);
     struct cfs_queue *q;
+    u64 vruntime;
 
     if (!t)
         return;
-    q = queue_in(t->group, cpu);
     update_curr_by_clock(cpu);
+    vruntime = p->scx.dsq_vtime;
     if (t->cpu != cpu && !t->is_new)
         vruntime = migrated_vruntime(vruntime, t->group, t->cpu, cpu);
     t->is_idle = p->policy == SCHED_IDLE;
     set_task_weight(p, &t->weight, &t->inverse);
     account_enqueue(p, t, cpu);
+    q = queue_in(t->group, cpu);
     if (t->is_new) {
         vruntime = place_new(cpu, t, (u32)p->pid);
     } else if (enq_flags & SCX_ENQ_WAKEUP) {
@@ -153,32 +158,36 @@ static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, s
     current->skip_clock_update = current->need_resched && rule_clock_stands;
 }
 
+/* Puts a task into the queue of a CPU. */
+static __always_inline void insert(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 enq_flags)
+{
+    u64 vruntime = p->scx.dsq_vtime;
+    struct cfs_queue *q;
+
+    if (unlikely(t->cpu != cpu))
+        vruntime = migrate(p, t, cpu, vruntime);
+    q = queue_in(t->group, cpu);
+    note_inserted(&q->left, vruntime);
+    scx_bpf_dsq_insert_vtime(p, dsq_in(t->group, cpu), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
+    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
+        update_min_vruntime(q);
+}
+
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
-    struct cfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    u64 vruntime = p->scx.dsq_vtime;
-    struct cfs_queue *q;
-    bool joins;
+    struct cfs_task *t = task_of(p);
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
-    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    if (!joins)
-        cpu = balance_active_push(p, cpu);
-    if (t->cpu != cpu)
-        vruntime = migrate(p, t, cpu, vruntime);
-    q = queue_in(t->group, cpu);
-    note_inserted(&q->left, vruntime);
-    scx_bpf_dsq_insert_vtime(p, dsq_of(q), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
-    mark_waiting(cpu);
-    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
-        update_min_vruntime(q);
-    if (!joins)
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
+        insert(p, t, balance_active_push(p, cpu), enq_flags);
         return;
+    }
+    insert(p, t, cpu, enq_flags);
     if (current_queue(cpu)->curr_pid)
         check_preempt_curr(cpu, p, t);
     t->is_new = false;
@@ -194,68 +203,7 @@ static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
         keep_groups(q->group, q->cpu);
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
     if (HRTICK)
-        hrtick_start(q);
-}
-
-/*
- * The pass was for the load balancer only. The current task keeps its slice, unless a task moved here is far enough
- * to the left to preempt it like a waking one (pull_task checks a task that it has moved in this way).
- */
-static __always_inline bool goes_on(struct cfs_queue *root, struct cfs_queue *q)
-{
-    u64 left = 0;
-
-    if (!root->balance_only)
-        return false;
-    root->balance_only = false;
-    return !find_left(q, &left) ||
-           time_diff(q->curr_vruntime, left) <=
-               (s64)wakeup_granularity(q, q->curr_weight, q->curr_inverse, q->curr_weight, q->curr_inverse);
-}
-
-/* Moves the first waiting task to this CPU. */
-static __always_inline enum pick_result take_first(struct cfs_queue *q, bool prev_runs)
-{
-    if (!scx_bpf_dsq_move_to_local(q->cpu)) {
-        forget_leftmost(&q->left);
-        return PICK_NONE;
-    }
-    took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
-    return PICK_TAKEN;
-}
-
-/* pick_next_entity on a CPU without groups, and the move of the picked task to this CPU. */
-static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev_runs)
-{
-    if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
-        q->pair_start_ns = scx_bpf_now();
-    /* The current task sleeps and there are no buddies, or a single task waits: no comparison is needed. */
-    if (!prev_runs && (!(q->next_pid || q->last_pid || q->skip_pid) ||
-                       (nr_running[q->cpu & (MAX_CPUS - 1)] == 1 && rule_next_buddy == NEXT_NEAR)))
-        return take_first(q, false);
-    if (q->next_pid || q->last_pid || q->skip_pid) {
-        u32 pid = pick_entity(q, prev_runs, 0);
-
-        if (prev_runs && pid == q->curr_pid)
-            return PICK_CURRENT;
-        if (!pid || !take_task(q, pid))
-            return PICK_NONE;
-        took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
-        return PICK_TAKEN;
-    }
-    if (!find_leftmost_verified(&q->left, q->cpu))
-        return PICK_NONE;
-    if (time_diff(q->curr_vruntime, q->left.vtime) < 0)
-        return PICK_CURRENT;
-    return take_first(q, true);
-}
-
-/* Picks the next task of a CPU. */
-SEPARATE enum pick_result pick_next(u32 cpu, bool prev_runs)
-{
-    struct cfs_queue *root = queue_of(cpu);
-
-    return unlikely(root->children) ? pick_through_groups(cpu, prev_runs) : pick_task(root, prev_runs);
+        hrtick_start(q, q->cpu);
 }
 
 /* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
@@ -263,80 +211,80 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
-    enum pick_result picked;
+    u64 now_ns = scx_bpf_now();
 
     root->carry_ns = 0;
-    root->chosen_ns = scx_bpf_now();
-    if (prev_runs && !q->skip_clock_update)
-        update_curr(q, prev);
+    root->chosen_ns = now_ns;
+    if (!prev || q->curr_pid != (u32)prev->pid) {
+        balance_run(cpu);
+        if (!pick_next(root, cpu, false))
+            pick_elsewhere(cpu);
+        return;
+    }
+    if (!q->skip_clock_update)
+        update_curr(q, prev, now_ns);
     balance_run(cpu);
-    if (prev_runs && goes_on(root, q)) {
+    if (unlikely(root->balance_only) && goes_on(root, q)) {
         note_chosen(q);
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
-        return;
-    }
-    root->picked_group = 0;
-    picked = pick_next(cpu, prev_runs);
-    if (picked == PICK_TAKEN) {
-        root->picked = true;
-        return;
-    }
-    if (prev_runs) {
+    } else if (!pick_next(root, cpu, true)) {
         note_chosen(q);
         keep(q, prev);
-        return;
     }
-    mark_empty(cpu);
-    forget_leftmost(&root->left);
-    root->picked = newidle_balance(cpu) && pick_next(cpu, false) == PICK_TAKEN;
-    if (!root->picked)
-        balance_nothing_came(cpu);
+}
+
+/*
+ * A task bypassed dispatch (idle CPU, or back after a real-time task): this CPU picks again if another one that is
+ * further left joined meanwhile.
+ */
+SEPARATE void check_bypass(u32 cpu, struct cfs_queue *q)
+{
+    u64 left = 0;
+
+    if (q && nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_left(q, &left) &&
+        time_diff(q->curr_vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) &&
+        ask_for_choice(cpu))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* set_next_entity: a task comes onto a CPU. */
 void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 {
-    struct cfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
+    struct cfs_task *t = task_of(p);
     struct cfs_queue *root = queue_of(cpu), *q;
-    u64 vruntime = p->scx.dsq_vtime, left = 0;
 
     if (!t)
         return;
-    if (t->cpu != cpu) {
-        vruntime = migrate(p, t, cpu, vruntime);
-        scx_bpf_task_set_dsq_vtime(p, vruntime);
-    }
+    if (unlikely(t->cpu != cpu))
+        scx_bpf_task_set_dsq_vtime(p, migrate(p, t, cpu, p->scx.dsq_vtime));
     q = queue_in(t->group, cpu);
     t->is_new = false;
     q->curr_pid = (u32)p->pid;
-    q->curr_vruntime = vruntime;
+    q->curr_vruntime = p->scx.dsq_vtime;
     q->curr_weight = t->weight;
     q->curr_inverse = t->inverse;
     q->curr_policy = p->policy;
-    q->curr_sum_exec = p->se.sum_exec_runtime - root->carry_ns;
-    q->curr_slice_exec = q->curr_sum_exec;
-    q->curr_clock_ns = (root->picked ? root->chosen_ns : scx_bpf_now()) - root->carry_ns;
+    q->curr_sum_exec = q->curr_slice_exec = p->se.sum_exec_runtime - root->carry_ns;
+    q->curr_clock_ns = (likely(root->picked) ? root->chosen_ns : scx_bpf_now()) - root->carry_ns;
     root->carry_ns = 0;
     note_chosen(q);
-    q->curr_ahead_ns = 0;
     q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
     q->curr_last_wakeup_ns = t->last_wakeup_ns;
     clear_buddies(q, q->curr_pid);
     if (rule_min_vruntime == MIN_OF_TREE)
         update_min_vruntime(q);
-    if (unlikely(q->children))
-        q->last_curr = q->curr_pid;
-    if (unlikely(t->group))
-        set_next_groups(t->group, cpu);
-    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task further left joined meanwhile. */
-    if (!root->picked && nr_running[cpu] > 1 && find_left(q, &left) &&
-        time_diff(vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) && ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-    root->picked = false;
+    if (unlikely(q->nr_grouped)) {
+        if (q->children)
+            q->last_curr = q->curr_pid;
+        if (t->group)
+            set_next_groups(t->group, cpu);
+    }
+    if (!root->picked)
+        check_bypass(cpu, q);
+    root->picked = 0;
     if (HRTICK)
-        hrtick_start(q);
+        hrtick_start(q, cpu);
 }
 
 /* entity_tick: slices end here, and by the timer of HRTICK. */
@@ -351,7 +299,8 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
         scx_bpf_task_set_slice(p, 0);
     if (q->curr_pid != (u32)p->pid)
         return;
-    update_curr(q, p);
+    update_curr(q, p, scx_bpf_now());
+    q->skip_clock_update = false;
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (hrtick_is_armed(cpu))
         return;
@@ -389,7 +338,8 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
         }
     }
     q->curr_pid = 0;
-    q->stopped_pid = runnable ? 0 : (u32)p->pid;
+    if (!runnable)
+        q->stopped_pid = (u32)p->pid;
     if (unlikely(q->group))
         put_prev_groups(q->group, cpu);
 }
@@ -423,13 +373,15 @@ bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
 
     if (q->curr_pid != (u32)from->pid)
         return false;
-    update_curr(q, from);
+    update_curr(q, from, scx_bpf_now());
+    q->skip_clock_update = false;
     if (sched_compat_yield || (rule_batch_yields_right && from->policy == SCHED_BATCH)) {
         if (peek_queue(dsq_of(q), SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
             q->curr_vruntime = rightmost + 1;
     } else if (rule_yield_skips && nr_running[cpu] > 1) {
         clear_buddies(q, q->curr_pid);
         q->skip_pid = q->curr_pid;
+        q->has_buddies = true;
         if (unlikely(q->group))
             set_group_buddies(q->group, cpu, BUDDY_SKIP);
     }

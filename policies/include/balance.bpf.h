@@ -59,7 +59,7 @@
  *     enqueue:     cpu = scx_bpf_task_cpu(p);
  *                  if (neither a wake-up nor new) cpu = balance_active_push(p, cpu);
  *                  if (t->cpu != cpu) balance_moved(p, t->cpu, cpu);
- *                  insert into queue_id(cpu, 0); mark_waiting(cpu);
+ *                  insert into queue_id(cpu, 0);
  *     tick:        if (balance_tick(cpu)) scx_bpf_task_set_slice(p, 0);      // dispatch runs, and moves
  *     dispatch:    balance_run(cpu);                                         // first
  *                  pick from own queues; if there is nothing: if (newidle_balance(cpu)) pick again;
@@ -106,6 +106,7 @@ static __always_inline bool note_outcome(u32 cpu, u32 moved)
         active = !balance_of(busiest)->push_to;
         if (active) {
             balance_of(busiest)->push_to = cpu + 1;
+            call_balancer(busiest);
             scx_bpf_kick_cpu((s32)busiest, SCX_KICK_PREEMPT);
         }
         if (trace_balance)
@@ -167,6 +168,10 @@ SEPARATE void serve_requests(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
 
+    /* An exchange: a request that another CPU makes meanwhile is seen here, or sets the word again. */
+    __sync_lock_test_and_set(&BALANCE_CALL(cpu), 0);
+    b->idle_pass = false;
+    b->asked = false;
     if (b->push_to)
         push_one(cpu);
     if (is_refused(b)) {
@@ -183,6 +188,8 @@ SEPARATE void serve_requests(u32 cpu)
     }
     if (b->pending)
         carry_out(cpu);
+    if (b->push_to || b->idle_pass)
+        call_balancer(cpu);
 }
 
 /*
@@ -191,11 +198,7 @@ SEPARATE void serve_requests(u32 cpu)
  */
 static __always_inline void balance_run(u32 cpu)
 {
-    struct balance_cpu *b = balance_of(cpu);
-
-    b->idle_pass = false;
-    b->asked = false;
-    if (b->push_to || b->kicked || b->pending)
+    if (unlikely(is_balancer_called(cpu)))
         serve_requests(cpu);
 }
 
@@ -334,6 +337,7 @@ static __always_inline bool ask_for_choice(u32 cpu)
     if (b->asked)
         return false;
     b->asked = true;
+    call_balancer(cpu);
     return true;
 }
 
@@ -343,10 +347,13 @@ static __always_inline bool ask_for_choice(u32 cpu)
  */
 static __always_inline u32 balance_active_push(struct task_struct *p, u32 cpu)
 {
-    struct balance_cpu *b = balance_of(cpu);
+    struct balance_cpu *b;
     u32 to;
 
-    if (likely(!b->push_to))
+    if (likely(!is_balancer_called(cpu)))
+        return cpu;
+    b = balance_of(cpu);
+    if (!b->push_to)
         return cpu;
     to = (b->push_to - 1) & (MAX_CPUS - 1);
     b->push_to = 0;

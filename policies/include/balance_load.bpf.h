@@ -68,7 +68,7 @@ struct group_scan {
     u32 one_only; /* one task moves at a time */
 };
 
-/* One per CPU; other CPUs write push_to and kicked only. */
+/* One per CPU; other CPUs write push_to and kicked only, and call_balancer() after it. */
 struct balance_cpu {
     struct balance_domain domains[DOMAIN_LEVELS];
     u64 load_jiffy; /* cpu_loads are as of this tick */
@@ -92,6 +92,14 @@ struct balance_cpu {
 } __attribute__((aligned(64)));
 
 struct balance_cpu balance_cpus[MAX_CPUS];
+/*
+ * A word of each CPU. Not 0: push_to, kicked, pending, idle_pass or asked of the CPU is set, so its next dispatch has
+ * more to do than to pick a task. A scheduler may have it in a record of its own that each dispatch reads anyway.
+ */
+#ifndef BALANCE_CALL
+u32 balance_calls[MAX_CPUS];
+#define BALANCE_CALL(cpu) balance_calls[(cpu) & (MAX_CPUS - 1)]
+#endif
 /* cpu_load[k] of every CPU. By average, not by CPU: a search reads one of them, of many CPUs. */
 u64 cpu_loads[LOAD_AVERAGES][MAX_CPUS];
 /* Tasks that balancing has moved, on all CPUs, since the start. */
@@ -100,6 +108,17 @@ u64 balance_moves;
 static __always_inline struct balance_cpu *balance_of(u32 cpu)
 {
     return &balance_cpus[BOUNDED(cpu, MAX_CPUS)];
+}
+
+/* After one of these fields was set, by any CPU. */
+static __always_inline void call_balancer(u32 cpu)
+{
+    __sync_fetch_and_or(&BALANCE_CALL(cpu), 1);
+}
+
+static __always_inline bool is_balancer_called(u32 cpu)
+{
+    return READ_ONCE(BALANCE_CALL(cpu));
 }
 
 /* The load that is averaged; a scheduler may define another measure (PRECISE_CPU_LOAD of 2.6.23). */

@@ -134,6 +134,8 @@ SEPARATE bool look_through_domains(u32 cpu)
     if (!found)
         set_next_balance(cpu, b->idle == IDLE);
     b->pending = found;
+    if (found)
+        call_balancer(cpu);
     return found;
 }
 
@@ -193,6 +195,7 @@ SEPARATE void wake_idle_balancer(u32 cpu)
         b->next_idle = other + 1 < nr_cpus ? other + 1 : 0;
         if ((s64)(balance_of(other)->next_balance_ns - now) <= (s64)TICK_SLACK_NS) {
             balance_of(other)->kicked = true;
+            call_balancer(other);
             scx_bpf_kick_cpu((s32)other, SCX_KICK_IDLE);
             break;
         }

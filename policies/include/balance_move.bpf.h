@@ -99,7 +99,6 @@ static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_s
         return false;
     balance_moved(p, from, to);
     __sync_fetch_and_add(&balance_moves, 1);
-    mark_waiting(to);
     return true;
 }
 
@@ -167,7 +166,6 @@ SEPARATE void give_back(u32 cpu)
                     continue;
                 balance_moved(p, cpu, home);
                 __sync_fetch_and_add(&balance_moves, 1);
-                mark_waiting(home);
                 scx_bpf_kick_cpu((s32)home, SCX_KICK_IDLE);
                 balance_of(cpu)->refused_until_ns = scx_bpf_now() + REFUSED_PAUSE_NS;
             }

@@ -225,15 +225,12 @@ static __always_inline void load_departs(struct balance_record *r, u32 cpu)
     r->load_cpu = LOAD_GONE;
 }
 
-/* A task becomes runnable on a CPU; before join_cpu. Its sums move with it. */
-static __always_inline void load_joins(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
+/* The sums of a task that becomes runnable move with it. Not inline, so that other code has the registers. */
+static __noinline void sums_join(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
 {
     struct pelt *sums;
-    u64 now;
+    u64 now = pelt_now();
 
-    if (rule_wake != WAKE_FAIR || nr_cpus == 1)
-        return;
-    now = pelt_now();
     cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = false;
     r->ran_ns = p->se.sum_exec_runtime;
     sums = cpu_pelt_until(cpu, now);
@@ -259,16 +256,27 @@ static __always_inline void load_joins(const struct task_struct *p, struct balan
     r->weight = weight;
 }
 
-/* It is no longer runnable there; before leave_cpu. Its sums stay, and decay. */
-static __always_inline void load_leaves(const struct task_struct *p, struct balance_record *r, u32 cpu)
+/* A task becomes runnable on a CPU; before join_cpu. */
+static __always_inline void load_joins(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
 {
-    u64 now;
+    if (rule_wake == WAKE_FAIR && nr_cpus != 1)
+        sums_join(p, r, cpu, weight);
+}
 
-    if (rule_wake != WAKE_FAIR || nr_cpus == 1)
-        return;
-    now = pelt_now();
+/* The sums of a task that is no longer runnable stay, and decay. */
+static __noinline void sums_leave(const struct task_struct *p, struct balance_record *r, u32 cpu)
+{
+    u64 now = pelt_now();
+
     cpu_pelt_until(cpu, now);
     task_pelt_until(&r->pelt, now, true, (p->se.sum_exec_runtime - r->ran_ns) >> PELT_UNIT_SHIFT);
+}
+
+/* It is no longer runnable there; before leave_cpu. */
+static __always_inline void load_leaves(const struct task_struct *p, struct balance_record *r, u32 cpu)
+{
+    if (rule_wake == WAKE_FAIR && nr_cpus != 1)
+        sums_leave(p, r, cpu);
 }
 
 /* task_h_load, as of when the task last became runnable or stopped being so. */

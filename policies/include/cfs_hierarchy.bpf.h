@@ -66,8 +66,10 @@ SEPARATE bool find_left_group(struct cfs_queue *q)
 /* place_entity for a group whose first task came. */
 static __always_inline void place_group(struct cfs_queue *q, u32 group, struct group_entity *e)
 {
-    u64 base = placement_base(q, nr_queued(q), READ_ONCE(q->load));
+    u64 base = placement_base(q);
 
+    if (TREE_AVG || APPROX_AVG)
+        base = averaged_base(q, nr_queued(q), READ_ONCE(q->load), base);
     if (FAIR_SLEEPERS && rule_group_sleeps_with_credit)
         base -= sleeper_credit(q, false, e->weight, e->inverse);
     e->vruntime = max_time(e->vruntime, base);
@@ -166,7 +168,6 @@ SEPARATE void set_next_groups(u32 group, u32 cpu)
         q->curr_policy = SCHED_NORMAL;
         q->curr_sum_exec = e->sum_exec_ns;
         q->curr_slice_exec = e->slice_exec_ns;
-        q->curr_ahead_ns = 0;
         forget_leftmost(&q->left_group);
         clear_buddies(q, id);
         if (rule_min_vruntime == MIN_OF_TREE)
@@ -234,6 +235,7 @@ SEPARATE void set_group_buddies(u32 group, u32 cpu, enum buddy which)
         id = GROUP_ENTITY | group;
         group = parent_group(group);
         q = queue_in(group, cpu);
+        q->has_buddies = true;
         if (which == BUDDY_NEXT)
             q->next_pid = id;
         else if (which == BUDDY_LAST)
@@ -279,7 +281,7 @@ SEPARATE enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
         if (id && with_current && id == q->curr_pid)
             return PICK_CURRENT;
         if (id && take_task(q, id)) {
-            root->picked_group = group;
+            root->picked = 1 + group;
             return PICK_TAKEN;
         }
         if (!group)

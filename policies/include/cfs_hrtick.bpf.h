@@ -39,7 +39,7 @@ static int hrtick_fires(void *map, u32 *key, struct hrtick_timer *timer)
     return 0;
 }
 
-SEPARATE void hrtick_arm(u32 cpu, u64 delay_ns)
+static __always_inline void hrtick_arm(u32 cpu, u64 delay_ns)
 {
     struct hrtick_timer *timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
 
@@ -50,15 +50,18 @@ SEPARATE void hrtick_arm(u32 cpu, u64 delay_ns)
 }
 
 /* The current task was just picked. */
-static __always_inline void hrtick_start(struct cfs_queue *q)
+SEPARATE void hrtick_start(struct cfs_queue *q, u32 cpu)
 {
     u64 slice_ns;
 
-    queue_of(q->cpu)->hrtick_ns = 0;
-    if (nr_queued(q) < 2)
+    if (!q)
         return;
+    if (nr_queued(q) < 2) {
+        queue_of(cpu)->hrtick_ns = 0;
+        return;
+    }
     slice_ns = curr_slice(q);
-    hrtick_arm(q->cpu, slice_ns < HRTICK_MIN_NS ? HRTICK_MIN_NS : slice_ns);
+    hrtick_arm(cpu, slice_ns < HRTICK_MIN_NS ? HRTICK_MIN_NS : slice_ns);
 }
 
 /* The number of tasks has changed, and so has the current one's slice. Its run time must be up to date. */

@@ -19,7 +19,10 @@ struct candidate {
     u64 vruntime;
 };
 
-/* The state of a search in a queue. In a map, not on the stack, because of the verifier: see struct pull_list. */
+/*
+ * The state of a search in a queue. In a map, not on the stack: the verifier tracks values on the stack through every
+ * path of a loop.
+ */
 struct buddies {
     struct candidate one; /* the candidate under examination */
     struct candidate left, second, next, last;
@@ -52,19 +55,24 @@ static __always_inline bool near_enough(const struct cfs_queue *q, const struct 
     return (u64)distance <= wakeup_granularity(q, c->weight, c->inverse, left->weight, left->inverse);
 }
 
+/* The next buddy, of that weight, shares the slice that began when a task was picked in order. */
+static __always_inline bool pair_goes_on(struct cfs_queue *q, u32 weight)
+{
+    u64 now_ns = scx_bpf_now();
+
+    if (now_ns - q->pair_start_ns <= sched_slice(q, nr_queued(q), READ_ONCE(q->load), weight, false))
+        return true;
+    q->pair_start_ns = now_ns;
+    return false;
+}
+
 /* Whether the next buddy is taken. 2.6.27: for a slice of its own since a task was picked in order. */
 static __always_inline bool next_may_run(struct cfs_queue *q, const struct candidate *next,
                                          const struct candidate *left)
 {
-    u64 now_ns;
-
     if (rule_next_buddy == NEXT_NEAR)
         return near_enough(q, next, left);
-    now_ns = scx_bpf_now();
-    if (now_ns - q->pair_start_ns <= sched_slice(q, nr_queued(q), READ_ONCE(q->load), next->weight, false))
-        return true;
-    q->pair_start_ns = now_ns;
-    return false;
+    return pair_goes_on(q, next->weight);
 }
 
 /*
@@ -144,7 +152,7 @@ SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 empty_in_pass)
     if (!q)
         return 0;
     b = &cpu_buddies[q->cpu & (MAX_CPUS - 1)];
-    buddies = q->next_pid || q->last_pid || q->skip_pid;
+    buddies = q->has_buddies;
     b->left.pid = b->second.pid = b->next.pid = b->last.pid = 0;
     b->left_is_first = false;
     consider_tasks(b, q, buddies ? BUDDY_SCAN_MAX : 1);
@@ -173,6 +181,48 @@ SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 empty_in_pass)
     return picked;
 }
 
+/* The first waiting task of a queue without groups, as a candidate; its pid is 0 if none waits. */
+static __always_inline void read_first(const struct cfs_queue *q, struct candidate *first)
+{
+    struct bpf_iter_scx_dsq it;
+    struct task_struct *p;
+
+    first->pid = 0;
+    if (!bpf_iter_scx_dsq_new(&it, q->cpu, 0)) {
+        p = bpf_iter_scx_dsq_next(&it);
+        if (p) {
+            first->pid = (u32)p->pid;
+            set_task_weight(p, &first->weight, &first->inverse);
+            first->vruntime = p->scx.dsq_vtime;
+        }
+    }
+    bpf_iter_scx_dsq_destroy(&it);
+}
+
+/* After a yield: the first waiting task is not so far right that the current one must run on. */
+SEPARATE bool first_is_near(struct cfs_queue *q)
+{
+    struct candidate first;
+
+    if (!q)
+        return false;
+    read_first(q, &first);
+    return first.pid && time_diff(first.vruntime, q->curr_vruntime) <=
+                            (s64)wakeup_gran(q, first.weight, first.inverse, q->curr_weight, q->curr_inverse);
+}
+
+/* A single task waits and is taken: if it is the next buddy, the slice of its pair may end. */
+SEPARATE void note_single(struct cfs_queue *q)
+{
+    struct candidate first;
+
+    if (!q)
+        return;
+    read_first(q, &first);
+    if (first.pid && first.pid == q->next_pid)
+        pair_goes_on(q, first.weight);
+}
+
 /* Moves the waiting task of that pid to this CPU's local queue. False: it is no longer there. */
 SEPARATE bool move_pid_to_local(u64 dsq_id, u32 pid)
 {
@@ -199,12 +249,15 @@ SEPARATE bool move_pid_to_local(u64 dsq_id, u32 pid)
 /* __clear_buddies: the entity was picked, left, or used up its slice. */
 static __always_inline void clear_buddies(struct cfs_queue *q, u32 pid)
 {
+    if (!q->has_buddies)
+        return;
     if (q->next_pid == pid)
         q->next_pid = 0;
     if (q->last_pid == pid)
         q->last_pid = 0;
     if (q->skip_pid == pid)
         q->skip_pid = 0;
+    q->has_buddies = q->next_pid | q->last_pid | q->skip_pid;
 }
 
 #endif

@@ -44,13 +44,9 @@ SEPARATE u64 slice_within_groups(u32 group, u32 cpu, u64 slice_ns)
 }
 
 /* sched_slice: an entity's part of the period. `nr` and `load` include it. `idle`: it is a SCHED_IDLE task. */
-SEPARATE u64 sched_slice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, bool idle)
+static __always_inline u64 slice_of(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, bool idle)
 {
-    u64 slice_ns;
-
-    if (!q)
-        return 0;
-    slice_ns = sched_period(ALT_PERIOD && unlikely(q->group) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr);
+    u64 slice_ns = sched_period(ALT_PERIOD && unlikely(q->group) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr);
     slice_ns = slice_ns * weight / (load ?: 1);
     if (unlikely(q->group) && rule_slice_of_hierarchy)
         slice_ns = slice_within_groups(q->group, q->cpu, slice_ns);
@@ -65,10 +61,16 @@ SEPARATE u64 sched_slice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight
     return slice_ns;
 }
 
+/* The same, for those that need it rarely. */
+SEPARATE u64 sched_slice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, bool idle)
+{
+    return q ? slice_of(q, nr, load, weight, idle) : 0;
+}
+
 /* The slice of the current entity. */
 static __always_inline u64 curr_slice(const struct cfs_queue *q)
 {
-    return sched_slice(q, nr_queued(q), READ_ONCE(q->load), q->curr_weight, q->curr_policy == SCHED_IDLE);
+    return slice_of(q, nr_queued(q), READ_ONCE(q->load), q->curr_weight, q->curr_policy == SCHED_IDLE);
 }
 
 /* One slice of an entity that is about to join, virtual ns. */
@@ -80,48 +82,53 @@ static __always_inline u64 sched_vslice(const struct cfs_queue *q, u32 nr, u64 l
     return virtual_time(sched_slice(q, nr, load, weight, idle), weight, inverse);
 }
 
-/*
- * Base of place_entity: min_vruntime, or one of the averages that 2.6.24 has as options. nr and load without the new
- * entity.
- */
-SEPARATE u64 placement_base(struct cfs_queue *q, u32 nr, u64 load)
+/* The base of place_entity: min_vruntime. With TREE_AVG or APPROX_AVG averaged_base() follows. */
+static __always_inline u64 placement_base(struct cfs_queue *q)
 {
-    u64 vruntime, left = 0, rightmost = 0;
+    u64 left = 0;
+
+    if (rule_min_vruntime == MIN_OF_TREE && find_left(q, &left))
+        return min_time(q->min_vruntime, left);
+    return q->min_vruntime;
+}
+
+/* The base moved by the averages that 2.6.24 has as options. nr and load without the new entity. */
+SEPARATE u64 averaged_base(struct cfs_queue *q, u32 nr, u64 load, u64 base)
+{
+    u64 rightmost = 0;
 
     if (!q)
         return 0;
-    vruntime = q->min_vruntime;
-    if (rule_min_vruntime == MIN_OF_TREE && find_left(q, &left))
-        vruntime = min_time(vruntime, left);
     if (TREE_AVG) {
         if (peek_queue(dsq_of(q), SCX_DSQ_ITER_REV, &rightmost))
-            vruntime += (u64)(time_diff(rightmost, vruntime) >> 1);
-    } else if (APPROX_AVG && nr) {
-        vruntime += sched_period(nr) * NICE_0_WEIGHT / (load ?: 1) / 2;
+            base += (u64)(time_diff(rightmost, base) >> 1);
+    } else if (nr) {
+        base += sched_period(nr) * NICE_0_WEIGHT / (load ?: 1) / 2;
     }
-    return vruntime;
+    return base;
 }
 
 /* The credit of an entity that has slept, virtual ns. `idle`: it is a SCHED_IDLE task. */
-SEPARATE u64 sleeper_credit(const struct cfs_queue *q, bool idle, u32 weight, u32 inverse)
+static __always_inline u64 sleeper_credit(const struct cfs_queue *q, bool idle, u32 weight, u32 inverse)
 {
     u64 credit = (idle && rule_idle_entities ? sched_min_granularity_ns : sched_latency_ns) * tunable_factor();
 
-    if (q && NORMALIZED_SLEEPER && !idle)
+    if (NORMALIZED_SLEEPER && !idle)
         credit = fair_delta(q, credit, weight, inverse);
     if (GENTLE_FAIR_SLEEPERS)
         credit >>= 1;
     return credit;
 }
 
-/* The wake-up granularity, virtual ns, between one that runs (or is further right) and one that is further left. */
-SEPARATE u64 wakeup_granularity(const struct cfs_queue *q, u32 right_weight, u32 right_inverse, u32 left_weight,
-                                u32 left_inverse)
+/*
+ * wakeup_gran: the wake-up granularity, virtual ns, between one that runs (or is further right) and one that is
+ * further left.
+ */
+static __always_inline u64 wakeup_gran(const struct cfs_queue *q, u32 right_weight, u32 right_inverse,
+                                       u32 left_weight, u32 left_inverse)
 {
     u64 gran = sched_wakeup_granularity_ns * tunable_factor();
 
-    if (!q)
-        return 0;
     switch (rule_gran) {
     case GRAN_CURR:
         return virtual_time(gran, right_weight, right_inverse);
@@ -137,6 +144,13 @@ SEPARATE u64 wakeup_granularity(const struct cfs_queue *q, u32 right_weight, u32
     default:
         return ASYM_GRAN ? virtual_time(gran, left_weight, left_inverse) : gran;
     }
+}
+
+/* The same, for those that need it rarely. */
+SEPARATE u64 wakeup_granularity(const struct cfs_queue *q, u32 right_weight, u32 right_inverse, u32 left_weight,
+                                u32 left_inverse)
+{
+    return q ? wakeup_gran(q, right_weight, right_inverse, left_weight, left_inverse) : 0;
 }
 
 #endif

@@ -18,7 +18,7 @@ struct match {
     u32 group; /* of the queue */
 };
 
-/* In a map, not on the stack: see struct pull_list. */
+/* In a map, not on the stack: see struct buddies. */
 struct match matches[MAX_CPUS];
 
 /* find_matching_se: up to the siblings of one queue. */
@@ -60,7 +60,7 @@ static __always_inline u64 granularity_against(struct cfs_queue *q, const struct
             gran = sched_wakeup_granularity_ns * tunable_factor();
         return ASYM_GRAN ? virtual_time(gran, m->weight, m->inverse) : gran;
     }
-    return wakeup_granularity(q, q->curr_weight, q->curr_inverse, m->weight, m->inverse);
+    return wakeup_gran(q, q->curr_weight, q->curr_inverse, m->weight, m->inverse);
 }
 
 static __always_inline void set_next_buddy(struct cfs_queue *q, u32 pid, u32 policy)
@@ -68,6 +68,7 @@ static __always_inline void set_next_buddy(struct cfs_queue *q, u32 pid, u32 pol
     if (policy == SCHED_IDLE)
         return;
     q->next_pid = pid;
+    q->has_buddies = true;
     if (unlikely(q->group))
         set_group_buddies(q->group, q->cpu, BUDDY_NEXT);
 }
@@ -77,6 +78,7 @@ static __always_inline void set_last_buddy(struct cfs_queue *q)
     if (q->curr_policy == SCHED_IDLE)
         return;
     q->last_pid = q->curr_pid;
+    q->has_buddies = true;
     if (unlikely(q->group))
         set_group_buddies(q->group, q->cpu, BUDDY_LAST);
 }

@@ -22,10 +22,9 @@ struct cfs_queue {
     u64 min_vruntime;
     u64 load; /* sum of the weights of entities that can run, the current one included; atomic */
     u64 curr_vruntime;
-    u64 curr_sum_exec;    /* the current entity's sum_exec_runtime when it was last read, ns */
+    u64 curr_sum_exec;    /* the current entity's sum_exec_runtime as far as it is charged, ns */
     u64 curr_slice_exec;  /* the same when the entity was picked, ns */
-    u64 curr_clock_ns;    /* the clock when it was last read */
-    u64 curr_ahead_ns;    /* charged by the clock since then */
+    u64 curr_clock_ns;    /* the clock up to which it is charged */
     struct leftmost left; /* smallest vruntime of the waiting tasks */
     u64 curr_avg_wakeup_ns;
     u64 curr_last_wakeup_ns;
@@ -33,16 +32,17 @@ struct cfs_queue {
     u32 curr_weight;
     u32 curr_inverse;
     u32 curr_policy;
-    u32 next_pid;          /* buddies: woken last, */
-    u32 last_pid;          /* preempted by a wake-up, */
-    u32 skip_pid;          /* yielded; 0: none */
-    u32 sync_pid;          /* woken by this CPU's current task, which is about to sleep */
-    u32 fork_pid;          /* new, and ahead of its parent by exchange: runs first */
-    u32 stopped_pid;       /* has stopped to sleep; quiescent has not been called yet */
-    u32 picked;            /* dispatch picked: the next task to run is not compared again */
-    u32 picked_group;      /* the group of that task */
-    u32 balance_only;      /* the tick rescheduled only for the load balancer */
-    u32 need_resched;      /* the current task is to be preempted; no pick yet (test_tsk_need_resched) */
+    u32 next_pid;     /* buddies: woken last, */
+    u32 last_pid;     /* preempted by a wake-up, */
+    u32 skip_pid;     /* yielded; 0: none */
+    u32 has_buddies;  /* not 0: one of these is set */
+    u32 sync_pid;     /* woken by this CPU's current task, which is about to sleep */
+    u32 fork_pid;     /* new, and ahead of its parent by exchange: runs first */
+    u32 stopped_pid;  /* has stopped to sleep; quiescent has not been called yet */
+    u32 picked;       /* root only: 1 + the group of the task that dispatch has picked; 0: it bypasses dispatch */
+    u32 balance_call; /* root only: see BALANCE_CALL */
+    u32 balance_only; /* the tick rescheduled only for the load balancer */
+    u32 need_resched; /* the current task is to be preempted; no pick yet (test_tsk_need_resched) */
     u32 skip_clock_update; /* and a task woke up since: the time after it is the next task's */
     u32 cpu;
     u32 group;      /* the group; 0: the root */
@@ -67,6 +67,8 @@ static __always_inline struct cfs_queue *queue_of(u32 cpu)
 {
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
+
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
 
 static __always_inline struct cfs_queue *queue_in(u32 group, u32 cpu)
 {
@@ -95,19 +97,31 @@ static __always_inline void note_chosen(struct cfs_queue *q)
     q->skip_clock_update = false;
 }
 
+/* The dispatch queue of a group's tasks on a CPU. */
+static __always_inline u64 dsq_in(u32 group, u32 cpu)
+{
+    return likely(!group) ? cpu : GROUP_DSQ | group_slot(group, cpu);
+}
+
 static __always_inline u64 dsq_of(const struct cfs_queue *q)
 {
-    return q->group ? GROUP_DSQ | group_slot(q->group, q->cpu) : q->cpu;
+    return dsq_in(q->group, q->cpu);
+}
+
+/* nr_queued of a queue in a hierarchy: a group's, or a root's with groups. */
+SEPARATE u32 nr_in_hierarchy(const struct cfs_queue *q)
+{
+    if (!q)
+        return 0;
+    if (q->group)
+        return q->nr;
+    return nr_running[q->cpu & (MAX_CPUS - 1)] - q->nr_grouped + (u32)__builtin_popcountll(q->children);
 }
 
 /* Entities of a queue that can run, the current one included. */
 static __always_inline u32 nr_queued(const struct cfs_queue *q)
 {
-    u32 tasks = nr_running[q->cpu & (MAX_CPUS - 1)];
-
-    if (likely(!q->nr_grouped))
-        return tasks;
-    return q->group ? q->nr : tasks - q->nr_grouped + (u32)__builtin_popcountll(q->children);
+    return likely(!q->nr_grouped) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr_in_hierarchy(q);
 }
 
 static __always_inline u64 tunable_factor(void)
@@ -137,7 +151,7 @@ static __always_inline u64 fair_delta(const struct cfs_queue *q, u64 delta_ns, u
  */
 static __always_inline bool is_in_transit(const struct cfs_queue *root, const struct cfs_queue *q)
 {
-    return root->picked && root->picked_group == q->group;
+    return root->picked == q->group + 1;
 }
 
 /* The same for a queue in a hierarchy: a group's, or a root's with groups. */
@@ -174,44 +188,65 @@ static __always_inline bool find_left(struct cfs_queue *q, u64 *vruntime)
     return waits;
 }
 
-/*
- * update_min_vruntime: min_vruntime = max(min_vruntime, min(current, leftmost)). It never decreases. 2.6.25 to 2.6.27
- * follow the leftmost waiting entity alone, so there it can be right of the current one.
- */
-SEPARATE void update_min_vruntime(struct cfs_queue *q)
+/* `left`: the smallest vruntime of those that wait, if any `waits`. See update_min_vruntime. */
+static __always_inline void raise_min_vruntime(struct cfs_queue *q, bool runs, bool waits, u64 left)
 {
-    u64 left = 0, vruntime;
-    bool waiting;
+    u64 vruntime = left;
 
-    if (!q)
-        return;
-    waiting = find_left(q, &left);
-    if (rule_min_vruntime == MIN_OF_TREE) {
-        if (waiting)
-            q->min_vruntime = max_time(q->min_vruntime, left);
-        return;
-    }
-    if (q->curr_pid) {
+    if (rule_min_vruntime != MIN_OF_TREE && runs) {
         vruntime = q->curr_vruntime;
-        if (waiting)
+        if (waits)
             vruntime = min_time(vruntime, left);
-    } else if (waiting) {
-        vruntime = left;
-    } else {
+    } else if (!waits) {
         return;
     }
     q->min_vruntime = max_time(q->min_vruntime, vruntime);
 }
 
-/* Advances the current entity's vruntime; backwards if it had been charged ahead. */
-SEPARATE void advance_curr(struct cfs_queue *q, s64 delta_ns)
+/* Where the leftmost one must be searched for. */
+SEPARATE void search_min_vruntime(struct cfs_queue *q)
 {
+    u64 left = 0;
+    bool waits;
+
     if (!q)
         return;
-    if (delta_ns >= 0)
+    waits = find_left(q, &left);
+    raise_min_vruntime(q, q->curr_pid, waits, left);
+}
+
+/*
+ * update_min_vruntime: min_vruntime = max(min_vruntime, min(current, leftmost)). It never decreases. 2.6.25 to 2.6.27
+ * follow the leftmost waiting entity alone, so there it can be right of the current one. `runs`: there is a current
+ * one.
+ */
+static __always_inline void update_min_vruntime_with(struct cfs_queue *q, bool runs)
+{
+    if (unlikely(q->nr_grouped) || q->left.state == LEFT_UNKNOWN)
+        search_min_vruntime(q);
+    else
+        raise_min_vruntime(q, runs, q->left.state == LEFT_KNOWN, q->left.vtime);
+}
+
+static __always_inline void update_min_vruntime(struct cfs_queue *q)
+{
+    update_min_vruntime_with(q, q->curr_pid);
+}
+
+/* Takes back what the current entity was charged ahead. */
+SEPARATE void set_back_curr(struct cfs_queue *q, u64 delta_ns)
+{
+    if (q)
+        q->curr_vruntime -= fair_delta(q, delta_ns, q->curr_weight, q->curr_inverse);
+}
+
+/* Advances the current entity's vruntime; backwards if it had been charged ahead. */
+static __always_inline void advance_curr(struct cfs_queue *q, s64 delta_ns)
+{
+    if (likely(delta_ns >= 0))
         q->curr_vruntime += fair_delta(q, (u64)delta_ns, q->curr_weight, q->curr_inverse);
     else
-        q->curr_vruntime -= fair_delta(q, (u64)-delta_ns, q->curr_weight, q->curr_inverse);
+        set_back_curr(q, (u64)-delta_ns);
 }
 
 /* Charges the groups above a queue for its current task. */
@@ -233,42 +268,51 @@ SEPARATE void advance_groups(u32 group, u32 cpu, s64 delta_ns)
     }
 }
 
-/*
- * Charges the current task where the kernel has just updated sum_exec_runtime (tick, dispatch, stopping, yield). What
- * was charged ahead by the clock is subtracted, so in the end exactly sum_exec_runtime is charged.
- */
-static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct *p)
+/* Charges the current task, and the groups above it, for a time that is not 0. */
+static __always_inline void charge(struct cfs_queue *q, s64 delta_ns)
 {
-    u64 sum_exec = p->se.sum_exec_runtime;
-    s64 delta_ns = (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns);
-
     advance_curr(q, delta_ns);
-    if (unlikely(q->group) && delta_ns)
+    if (unlikely(q->group))
         advance_groups(q->group, q->cpu, delta_ns);
-    q->curr_sum_exec = sum_exec;
-    q->curr_ahead_ns = 0;
-    q->curr_clock_ns = scx_bpf_now();
-    q->skip_clock_update = false;
+}
+
+/* What the current task has run since it was last charged; less than 0 when it was charged ahead. */
+static __always_inline s64 uncharged_ns(const struct cfs_queue *q, const struct task_struct *p)
+{
+    return (s64)(p->se.sum_exec_runtime - q->curr_sum_exec);
 }
 
 /*
- * rq_clock_skip_update: a wake-up has just read the clock, so the pick that follows does not read it again. The
- * preempted task is charged up to the wake-up; the rest, the time in the scheduler, is charged to its successor.
+ * update_curr where the kernel has just updated sum_exec_runtime (tick, dispatch, yield). What was charged ahead by
+ * the clock is subtracted, so in the end exactly sum_exec_runtime is charged.
+ */
+static __always_inline void update_curr(struct cfs_queue *q, struct task_struct *p, u64 now_ns)
+{
+    s64 delta_ns = uncharged_ns(q, p);
+
+    if (delta_ns) {
+        charge(q, delta_ns);
+        q->curr_sum_exec += (u64)delta_ns;
+    }
+    q->curr_clock_ns = now_ns;
+    update_min_vruntime_with(q, true);
+}
+
+/*
+ * The same when the task stops; its record is not read any more. rq_clock_skip_update: a wake-up has just read the
+ * clock, so the pick that follows does not read it again. The preempted task is charged up to the wake-up; the rest,
+ * the time in the scheduler, is charged to its successor.
  */
 static __always_inline void charge_stopped(struct cfs_queue *q, struct task_struct *p)
 {
-    if (!q->skip_clock_update) {
-        charge_curr(q, p);
-        return;
-    }
-    q->skip_clock_update = false;
-    queue_of(q->cpu)->carry_ns = p->se.sum_exec_runtime - q->curr_sum_exec - q->curr_ahead_ns;
-}
+    s64 delta_ns = uncharged_ns(q, p);
 
-static __always_inline void update_curr(struct cfs_queue *q, struct task_struct *p)
-{
-    charge_curr(q, p);
-    update_min_vruntime(q);
+    if (q->skip_clock_update) {
+        q->skip_clock_update = false;
+        queue_of(q->cpu)->carry_ns = (u64)delta_ns;
+    } else if (delta_ns) {
+        charge(q, delta_ns);
+    }
 }
 
 /* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
@@ -279,20 +323,19 @@ static __always_inline void update_curr_by_clock(u32 cpu)
 
     if (!q->curr_pid)
         return;
-    delta_ns = (s64)(scx_bpf_now() - q->curr_clock_ns - q->curr_ahead_ns);
+    delta_ns = (s64)(scx_bpf_now() - q->curr_clock_ns);
     if (delta_ns > 0) {
-        advance_curr(q, delta_ns);
-        if (unlikely(q->group))
-            advance_groups(q->group, cpu, delta_ns);
-        q->curr_ahead_ns += (u64)delta_ns;
+        charge(q, delta_ns);
+        q->curr_sum_exec += (u64)delta_ns;
+        q->curr_clock_ns += (u64)delta_ns;
     }
-    update_min_vruntime(q);
+    update_min_vruntime_with(q, true);
 }
 
 /* ns that the current entity has run since it was picked. */
 static __always_inline u64 curr_ran(const struct cfs_queue *q)
 {
-    return q->curr_sum_exec + q->curr_ahead_ns - q->curr_slice_exec;
+    return q->curr_sum_exec - q->curr_slice_exec;
 }
 
 #endif

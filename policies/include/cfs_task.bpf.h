@@ -87,13 +87,19 @@ static __always_inline u64 migrated_vruntime(u64 vruntime, u32 group, u32 from, 
     return vruntime + READ_ONCE(queue_in(group, to)->min_vruntime) - READ_ONCE(queue_in(group, from)->min_vruntime);
 }
 
-/* Moves a task's accounting to the CPU where it is now. Returns its vruntime there. */
-static __always_inline u64 migrate(const struct task_struct *p, struct cfs_task *t, u32 to, u64 vruntime)
+/* Moves a task's accounting to another CPU. */
+static __always_inline void change_cpu(const struct task_struct *p, struct cfs_task *t, u32 to)
 {
-    vruntime = migrated_vruntime(vruntime, t->group, t->cpu, to);
     forget_leftmost(&queue_in(t->group, t->cpu)->left);
     account_dequeue(p, t);
     account_enqueue(p, t, to);
+}
+
+/* The same, to the CPU where the task is now. Returns its vruntime there. Not inline: callbacks need it rarely. */
+static __noinline u64 migrate(const struct task_struct *p, struct cfs_task *t, u32 to, u64 vruntime)
+{
+    vruntime = migrated_vruntime(vruntime, t->group, t->cpu, to);
+    change_cpu(p, t, to);
     return vruntime;
 }
 
@@ -137,7 +143,7 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
     if (!t)
         return;
-    migrate(p, t, to, 0);
+    change_cpu(p, t, to);
     forget_leftmost(&queue_in(t->group, to)->left);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The choice of a CPU: placement at wake-up and fork, and pulls by an idle CPU. Shared by the schedulers with one
- * queue per CPU.
+ * The tasks of each CPU, counted, and the choice of a CPU at wake-up and fork. Shared by the schedulers with queues
+ * per CPU.
  *
- * Every CPU has a dispatch queue with its own number as id. A summary bitmap marks the queues that hold waiting
- * tasks, so an idle CPU scans words, not CPUs. This is no load balancer: a CPU pulls only when it is idle.
+ * Every CPU has a dispatch queue with its own number as id.
  */
 #ifndef FAIRGROUND_CPUS_BPF_H
 #define FAIRGROUND_CPUS_BPF_H
@@ -13,12 +12,7 @@
 
 #define MAX_CPUS      1024
 #define WAITING_WORDS (MAX_CPUS / 64)
-/* Limits: the CPUs with waiting tasks that an idle CPU compares, and the other CPUs from which it tries to pull. */
-#define PULL_CANDIDATES 16
-#define PULL_TRIES      4
 
-/* Bit c: the queue of CPU c holds tasks, as far as is known. Set at insertion, cleared when it is found empty. */
-u64 waiting_cpus[WAITING_WORDS];
 /* Tasks that can run, the running one included, per CPU. */
 u32 nr_running[MAX_CPUS];
 /* The sum of their balance weights. */
@@ -101,26 +95,12 @@ static __always_inline void leave_cpu(u32 cpu, u64 weight)
         clear_cpu_bit(overloaded_cpus, cpu);
 }
 
+/* Without effect: of a bitmap of queues with waiting tasks, which nothing reads any more. */
 static __always_inline void mark_waiting(u32 cpu)
 {
-    u64 *word = &waiting_cpus[BOUNDED(cpu, MAX_CPUS) / 64];
-    u64 bit = 1ULL << (cpu & 63);
-
-    if (!(READ_ONCE(*word) & bit))
-        __sync_fetch_and_or(word, bit);
 }
-
-/*
- * The queue of this CPU was found empty. A CPU that inserts a task at the same time sets the mark again, since it
- * does so after its insertion.
- */
 static __always_inline void mark_empty(u32 cpu)
 {
-    u64 *word = &waiting_cpus[BOUNDED(cpu, MAX_CPUS) / 64];
-    u64 bit = 1ULL << (cpu & 63);
-
-    if (READ_ONCE(*word) & bit)
-        __sync_fetch_and_and(word, ~bit);
 }
 
 /* A new task goes to an idle CPU, otherwise to the allowed CPU with the fewest tasks; the parent's CPU wins a tie. */
@@ -155,86 +135,6 @@ static __always_inline s32 select_cpu(struct task_struct *p, s32 prev_cpu, u64 w
     if (!*is_idle && (wake_flags & SCX_WAKE_FORK))
         return least_loaded_cpu(p, prev_cpu);
     return cpu;
-}
-
-/*
- * Candidates to pull from, found by one scan of the bitmap. In a map, not on the stack: the verifier tracks values on
- * the stack through every path of a loop.
- */
-struct pull_list {
-    u32 count;
-    u32 longest; /* the CPU with the most tasks */
-    u32 most;    /* their number */
-    u32 cpus[PULL_CANDIDATES];
-};
-
-struct pull_list pull_lists[MAX_CPUS];
-
-static __always_inline void add_candidate(struct pull_list *list, u32 cpu)
-{
-    u32 tasks = nr_running[cpu & (MAX_CPUS - 1)], slot = list->count;
-
-    /* A single waiting task is about to run where it is. */
-    if (tasks < 2)
-        return;
-    list->cpus[slot & (PULL_CANDIDATES - 1)] = cpu;
-    list->count = slot + 1;
-    if (tasks > list->most) {
-        list->most = tasks;
-        list->longest = cpu;
-    }
-}
-
-/* Collects CPUs with waiting tasks, from this CPU's own word on, so that neighbours come first. */
-static __always_inline void find_waiting(u32 cpu, struct pull_list *list)
-{
-    u32 i, j;
-
-    list->count = 0;
-    list->most = 0;
-    for_range (i, WAITING_WORDS) {
-        u32 word = (cpu / 64 + i) & (WAITING_WORDS - 1);
-        u64 bits = READ_ONCE(waiting_cpus[word]);
-
-        if (!bits)
-            continue;
-        for_range (j, PULL_CANDIDATES) {
-            u32 found;
-
-            if (!bits || list->count >= PULL_CANDIDATES)
-                break;
-            found = word * 64 + (u32)__builtin_ctzll(bits);
-            bits &= bits - 1;
-            if (found != cpu)
-                add_candidate(list, found);
-        }
-    }
-}
-
-/*
- * Pulls one task for an idle CPU: from the longest queue, otherwise from others. Pinned tasks stay: the kernel moves
- * only tasks that may run here. Returns the CPU that lost a task, or -1.
- */
-static __attribute__((unused)) __noinline s32 pull_task(u32 cpu)
-{
-    struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
-    u32 longest, i;
-
-    find_waiting(cpu, list);
-    if (!list->count)
-        return -1;
-    longest = list->longest;
-    if (scx_bpf_dsq_move_to_local(longest))
-        return (s32)longest;
-    for_range (i, PULL_TRIES) {
-        u32 other = list->cpus[i & (PULL_CANDIDATES - 1)];
-
-        if (i >= list->count)
-            break;
-        if (other != longest && scx_bpf_dsq_move_to_local(other))
-            return (s32)other;
-    }
-    return -1;
 }
 
 /* Wakes an idle CPU that may run this waiting task, so that it pulls. */

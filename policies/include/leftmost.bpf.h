@@ -60,7 +60,6 @@ SEPARATE void ask_for_leftmost(struct leftmost *left, u32 cpu)
         left->state = LEFT_KNOWN;
     } else {
         left->state = LEFT_NONE;
-        mark_empty(cpu);
     }
 }
 
