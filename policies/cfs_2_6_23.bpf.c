@@ -117,7 +117,6 @@ static __always_inline void insert_waiting(struct cfs2623_queue *q, u32 cpu, str
 {
     note_inserted(&q->left, key);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
-    mark_waiting(cpu);
 }
 
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
@@ -203,7 +202,6 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
         keep(q, prev);
         return;
     }
-    mark_empty(cpu);
     forget_leftmost(&q->left);
     if (newidle_balance(cpu) && pick_waiting(q, cpu, false))
         return;

@@ -236,7 +236,6 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
     } else if (is_current(q, prev)) {
         keep(q, cpu, prev);
     } else {
-        mark_empty(cpu);
         balance_nothing_came(cpu);
     }
 }

@@ -199,7 +199,6 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
     if (t->cpu != cpu)
         rehome(t, cpu);
     scx_bpf_dsq_insert_vtime(p, queue_id(cpu, t->array), SCX_SLICE_INF, t->key, enq_flags & ~SCX_ENQ_PREEMPT);
-    mark_waiting(cpu);
     if (t->preempts)
         preempt(t, cpu);
 }
@@ -249,7 +248,6 @@ static __always_inline bool is_first(struct o1_queue *q, u32 cpu, struct o1_task
 /* Nothing waits here: the CPU pulls a task, or becomes idle. */
 static __noinline void go_idle(struct o1_queue *q, u32 cpu)
 {
-    mark_empty(cpu);
     if (newidle_balance(cpu) && take(q, cpu))
         return;
     balance_nothing_came(cpu);

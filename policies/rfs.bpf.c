@@ -175,7 +175,6 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
     t->time_norm = time_norm;
     note_inserted(&q->left, time_norm);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
-    mark_waiting(cpu);
     if (!joins) {
         offer_to_idle_cpu(p);
         return;
@@ -189,7 +188,6 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 /* Nothing waits here: the CPU pulls a task, or becomes idle. */
 static __noinline void go_idle(struct rfs_queue *q, u32 cpu)
 {
-    mark_empty(cpu);
     forget_leftmost(&q->left);
     if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
         forget_leftmost(&q->left);

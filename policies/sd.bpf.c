@@ -217,7 +217,6 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
     if (t->cpu != cpu)
         key = rehome(p, t, cpu);
     scx_bpf_dsq_insert_vtime(p, array_id(cpu, t->rotation), SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
-    mark_waiting(cpu);
     q = queue_of(cpu);
     if (!joins)
         offer_to_idle_cpu(p);
@@ -310,7 +309,6 @@ static __always_inline bool pick(struct sd_queue *q, u32 cpu, struct task_struct
 /* Nothing waits here: the CPU pulls a task, or becomes idle. */
 static __noinline void go_idle(struct sd_queue *q, u32 cpu)
 {
-    mark_empty(cpu);
     if (!newidle_balance(cpu) || !pick(q, cpu, NULL))
         balance_nothing_came(cpu);
 }

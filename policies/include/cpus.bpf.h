@@ -95,14 +95,6 @@ static __always_inline void leave_cpu(u32 cpu, u64 weight)
         clear_cpu_bit(overloaded_cpus, cpu);
 }
 
-/* Without effect: of a bitmap of queues with waiting tasks, which nothing reads any more. */
-static __always_inline void mark_waiting(u32 cpu)
-{
-}
-static __always_inline void mark_empty(u32 cpu)
-{
-}
-
 /* A new task goes to an idle CPU, otherwise to the allowed CPU with the fewest tasks; the parent's CPU wins a tie. */
 static __noinline s32 least_loaded_cpu(struct task_struct *p, s32 prev_cpu)
 {

@@ -39,7 +39,6 @@ static __always_inline void insert_waiting(struct eevdf_queue *q, u32 cpu, struc
     } else {
         scx_bpf_dsq_insert_vtime(p, queue_id(cpu, ELIGIBLE), SCX_SLICE_INF, t->deadline, enq_flags);
     }
-    mark_waiting(cpu);
 }
 
 /* Moves the tasks that V has passed to ELIGIBLE. */
