@@ -101,12 +101,30 @@ static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
         sums_turn(s);
 }
 
-/* Halves the step until it is short enough for this sum of average weights. */
+/*
+ * Halves the step until it is short enough for this sum of average weights. Volatile: the verifier examines all turns of
+ * a loop, unless what differs between them is in memory.
+ */
 static inline __attribute__((always_inline)) void sums_shorten(struct rfs_sums *s, u64 weight_sum)
 {
-    for (u32 i = 0; i < 64 && weight_sum >= s->weight_limit; i++) {
-        s->inc_log2--;
-        s->weight_limit <<= 1;
+    volatile u64 *limit = &s->weight_limit;
+    volatile u32 *log2 = &s->inc_log2;
+
+    for (u32 i = 0; i < 64 && weight_sum >= *limit; i++) {
+        *log2 -= 1;
+        *limit <<= 1;
+    }
+}
+
+/* Doubles it until it is long enough. */
+static inline __attribute__((always_inline)) void sums_lengthen(struct rfs_sums *s)
+{
+    volatile u64 *limit = &s->weight_limit;
+    volatile u32 *log2 = &s->inc_log2;
+
+    for (u32 i = 0; i < 64 && s->weight_sum_app < *limit >> 1; i++) {
+        *log2 += 1;
+        *limit >>= 1;
     }
 }
 
@@ -123,10 +141,7 @@ SEPARATE void sums_fit(struct rfs_sums *s, u32 max_log2)
         s->weight_limit = 1ULL << (max_log2 & 63);
     }
     sums_shorten(s, s->weight_sum_app);
-    for (u32 i = 0; i < 64 && s->weight_sum_app < s->weight_limit >> 1; i++) {
-        s->inc_log2++;
-        s->weight_limit >>= 1;
-    }
+    sums_lengthen(s);
     s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
     s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
 }

@@ -15,7 +15,7 @@ fn min_vruntime(run: &Run, cpu: usize) -> u64 {
 
 /// The current task's pid and vruntime, while there is one.
 fn current(run: &Run, cpu: usize) -> Option<(u32, u64)> {
-    let pid = run.queue_field(cpu, 88, 4) as u32;
+    let pid = run.queue_field(cpu, 80, 4) as u32;
     (pid != 0).then(|| (pid, run.queue_u64(cpu, CURR_VRUNTIME)))
 }
 

@@ -315,7 +315,7 @@ fn a_child_runs_first_until_2_6_31() {
             workload.tasks[1].start_ns = Some(fork_ns);
             let mut run = of(set).hz(1000).run_workload(&workload);
             run.until(fork_ns - 1);
-            let parent = run.queue_field(0, 88, 4) as u32;
+            let parent = run.queue_field(0, 80, 4) as u32;
             run.until(fork_ns);
             let tasks = run.tasks();
             let pid_of = |id: TaskId| run.machine.trace().tasks()[id.index()].pid;

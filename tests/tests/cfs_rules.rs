@@ -122,7 +122,7 @@ fn a_child_that_runs_first_swaps_places_with_its_parent() {
         let value = if first { "on" } else { "off" };
         let bench = bench("cfs@6.1").hz(1000).set("sched_child_runs_first", value);
         let (mut run, fork_ns) = before_fork(bench, 0);
-        let parent = run.queue_field(0, 88, 4) as u32;
+        let parent = run.queue_field(0, 80, 4) as u32;
         run.until(fork_ns);
         let pid_of = |task: TaskId| run.machine.trace().tasks()[task.index()].pid;
         let (parent, ..) = run

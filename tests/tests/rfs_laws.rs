@@ -74,7 +74,7 @@ fn law_02_sums_are_exact_while_tasks_move() {
         let mut settled = 0;
         run.watch(1_000 * MS, |run| {
             for cpu in 0..4 {
-                let (moved, seen) = (run.queue_field(cpu, 160, 8), run.queue_field(cpu, 184, 8));
+                let (moved, seen) = (run.queue_field(cpu, 168, 8), run.queue_field(cpu, 192, 8));
                 if moved == seen {
                     check_sums(run, cpu, max_log2);
                     settled += usize::from(seen > 0);

@@ -107,9 +107,9 @@ fn law_13_no_division_on_the_way_of_the_tick() {
         (insns.clone().count(), insns.filter(divides).count())
     };
     let function = |callback: &str| loaded.image.function(callback).expect("the object has it");
-    // All of these call the accounting; the decision after a tick is dispatch's. Their other callee is the load
+    // All of these have the accounting in them; the decision after a tick is dispatch's. Their other callee is the load
     // balancer, which divides, but only when it is due (and never on one CPU: tests/policy_cost.rs counts).
-    let account = reachable(linked, function("account"));
+    let account = reachable(linked, function("sums_turn"));
     for callback in ["rfs_tick", "rfs_stopping", "rfs_dispatch", "rfs_yield"] {
         let called = reachable(linked, function(callback));
         assert!(called.is_superset(&account), "{callback} does not account");

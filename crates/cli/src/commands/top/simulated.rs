@@ -219,7 +219,10 @@ impl Source for Simulated<'_> {
                 fixed,
             })
         };
-        globals.filter_map(tunable).collect()
+        let mut tunables: Vec<Tunable> = globals.filter_map(tunable).collect();
+        // Those that can change come first.
+        tunables.sort_by_key(|tunable| tunable.fixed.is_some());
+        tunables
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
