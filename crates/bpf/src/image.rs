@@ -92,7 +92,7 @@ impl<H: Host> Image<H> {
     /// The program for these constants, or as it is without; compiled now unless another instance has the same. The
     /// error says why there is no machine code.
     pub(crate) fn executable(&self, constants: Option<Frozen>) -> Result<Arc<Executable>, String> {
-        // Whoever panicked while it held the lock has added nothing.
+        // A panic with the lock held leaves the list as it was.
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = compiled.iter().find(|(of, _)| *of == constants) {
             return Ok(Arc::clone(known));
