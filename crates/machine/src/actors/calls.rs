@@ -19,7 +19,7 @@ impl Actors {
             return self.finish(id);
         }
         actor.frame().phase = Phase::Asleep;
-        Some(Need::SleepUntil { at_ns, absolute: false })
+        Some(Need::SleepUntil { at_ns })
     }
 
     /// The device serves requests one after the other, in the order in which they come.
@@ -107,16 +107,16 @@ impl Actors {
         spec: usize,
         count: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
+    ) -> Result<Option<Need>, Box<ActorError>> {
         let progress = self.actors[id as usize].frame().progress;
         if progress >= count {
             return Ok(self.finish(id));
         }
         if self.living >= self.max_living {
-            return Err(ActorError::TooManyTasks {
+            return Err(Box::new(ActorError::TooManyTasks {
                 task: self.task_name(ActorId(id)),
                 limit: self.max_living,
-            });
+            }));
         }
         let child = self.spawn(spec, Some(ActorId(id)));
         effects.push(Effect::Fork { child });

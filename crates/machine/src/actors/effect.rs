@@ -6,8 +6,8 @@ pub struct ActorId(pub u32);
 
 /// What an actor needs before it can go on.
 ///
-/// The discriminant is a whole word: after a single byte the fields would have no common offset, and each move of a
-/// value would load across several recent stores, which stalls the processor.
+/// One word says which, one more how much: so a value moves in two registers. A larger one goes through memory, where
+/// loading it right after its parts were stored stalls the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Need {
@@ -32,15 +32,18 @@ pub enum Need {
     /// Spin until [`Effect::SpinOver`] while the task of this actor is running; when it is not, or another task is to
     /// run here, [`super::Actors::stop_spinning`].
     SpinOn {
-        /// The owner of the lock.
-        owner: ActorId,
+        /// The number of the lock's owner, an [`ActorId`].
+        owner: u64,
     },
-    /// Sleep.
+    /// Sleep for a length that counts from now.
     SleepUntil {
         /// Until this time, ns; the machine adds its timer slack. May have passed already.
         at_ns: u64,
-        /// The time is an expiry of a periodic timer, not relative to now.
-        absolute: bool,
+    },
+    /// Sleep until a periodic timer expires.
+    TimerUntil {
+        /// When it does, ns; the machine adds its timer slack. May have passed already.
+        at_ns: u64,
     },
     /// Wait for the device, in a sleep that no signal ends (state `D`).
     Io {

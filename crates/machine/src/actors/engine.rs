@@ -36,7 +36,7 @@ impl Actors {
         actor: ActorId,
         now_ns: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Need, ActorError> {
+    ) -> Result<Need, Box<ActorError>> {
         if now_ns != self.instant_ns {
             (self.instant_ns, self.instant_ops) = (now_ns, 0);
         }
@@ -47,15 +47,15 @@ impl Actors {
             if let Some(need) = self.step(id, now_ns, effects)? {
                 self.instant_ops += u64::from(ops) + 1;
                 if self.instant_ops > MAX_OPS_PER_INSTANT {
-                    return Err(ActorError::EndlessInstant {
+                    return Err(Box::new(ActorError::EndlessInstant {
                         task: self.task_name(actor),
                         time_ns: now_ns,
-                    });
+                    }));
                 }
                 return Ok(need);
             }
         }
-        Err(ActorError::EndlessOps { task: self.task_name(actor) })
+        Err(Box::new(ActorError::EndlessOps { task: self.task_name(actor) }))
     }
 
     /// If an actor continues with a computation, begins it and returns its length, ns. It does not depend on the time,
@@ -138,7 +138,7 @@ impl Actors {
         id: u32,
         now_ns: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
+    ) -> Result<Option<Need>, Box<ActorError>> {
         let actor = &mut self.actors[id as usize];
         let frame = &mut actor.frames[actor.level];
         let step = self.code.steps[frame.pc as usize];
@@ -246,7 +246,7 @@ impl Actors {
         step: Step,
         now_ns: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
+    ) -> Result<Option<Need>, Box<ActorError>> {
         let need = match step {
             Step::Sleep(length) => self.sleep(id, length, now_ns),
             Step::Io(length) => Some(self.io(id, length, now_ns)),

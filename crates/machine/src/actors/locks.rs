@@ -120,7 +120,7 @@ impl Actors {
         (lock, shared): (u32, bool),
         now_ns: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
+    ) -> Result<Option<Need>, Box<ActorError>> {
         if self.is_free_for(id, lock, shared) {
             self.take_lock(id, lock, shared, effects);
             return Ok(self.finish(id));
@@ -157,7 +157,7 @@ impl Actors {
             && self.locks[lock as usize].adaptive
         {
             frame.phase = Phase::Spinning;
-            return Ok(Some(Need::SpinOn { owner: ActorId(owner) }));
+            return Ok(Some(Need::SpinOn { owner: u64::from(owner) }));
         }
         frame.phase = Phase::Waiting;
         Ok(Some(self.lock_sleep(kind)))
@@ -214,7 +214,7 @@ impl Actors {
         lock: u32,
         now_ns: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
+    ) -> Result<Option<Need>, Box<ActorError>> {
         if !self.holds(id, lock) {
             let name = &self.locks[lock as usize].name;
             let problem = format!("releases the lock `{name}`, which it does not hold");
@@ -310,7 +310,7 @@ impl Actors {
     }
 
     /// A task must not exit with a lock.
-    pub(super) fn ends_without_locks(&self, id: u32, now_ns: u64) -> Result<(), ActorError> {
+    pub(super) fn ends_without_locks(&self, id: u32, now_ns: u64) -> Result<(), Box<ActorError>> {
         if self.actors[id as usize].held == 0 {
             return Ok(());
         }
@@ -319,8 +319,8 @@ impl Actors {
         Err(self.misuse(id, format!("exits while it holds the lock `{name}`"), now_ns))
     }
 
-    pub(super) fn misuse(&self, id: u32, problem: String, time_ns: u64) -> ActorError {
-        ActorError::LockMisuse { task: self.task_name(ActorId(id)), problem, time_ns }
+    pub(super) fn misuse(&self, id: u32, problem: String, time_ns: u64) -> Box<ActorError> {
+        Box::new(ActorError::LockMisuse { task: self.task_name(ActorId(id)), problem, time_ns })
     }
 
     /// The lock that an actor waits for.
@@ -335,7 +335,7 @@ impl Actors {
 
     /// Whether an owner of the lock waits, through others, for the actor that begins to wait for it now. Each new wait
     /// is checked, so every cycle is found. Visits no actor twice.
-    fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), ActorError> {
+    fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), Box<ActorError>> {
         // Nearly always the owner waits for no lock, and there is no cycle.
         let mut holders = self.locks[lock as usize].holders();
         if holders.all(|holder| self.wanted_lock(holder).is_none()) {
@@ -350,7 +350,8 @@ impl Actors {
                 let link = links.len();
                 links.push((waiter, wanted, holder, before));
                 if holder == id {
-                    return Err(ActorError::Deadlock { chain: self.chain(&links), time_ns });
+                    let chain = self.chain(&links);
+                    return Err(Box::new(ActorError::Deadlock { chain, time_ns }));
                 }
                 if seen.insert(holder)
                     && let Some(lock) = self.wanted_lock(holder)

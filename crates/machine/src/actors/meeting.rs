@@ -24,7 +24,7 @@ impl Actors {
         (condition, lock): (u32, u32),
         now_ns: u64,
         effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
+    ) -> Result<Option<Need>, Box<ActorError>> {
         if self.actors[id as usize].frame().progress == 0 {
             if !self.holds(id, lock) {
                 let problem = format!("waits without the lock `{}`", self.lock_name(lock));

@@ -366,7 +366,7 @@ fn actors_that_keep_each_other_busy_without_time_end() {
             break error;
         }
     };
-    assert!(matches!(error, ActorError::EndlessInstant { time_ns: 5, .. }));
+    assert!(matches!(*error, ActorError::EndlessInstant { time_ns: 5, .. }));
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn forks_have_a_limit() {
     actors.set_limit(100);
     let bomb = actors.spawn(0, None);
     let error = actors.advance(bomb, 0, &mut Vec::new()).unwrap_err();
-    assert_eq!(error, ActorError::TooManyTasks { task: "bomb".to_owned(), limit: 100 });
+    assert_eq!(*error, ActorError::TooManyTasks { task: "bomb".to_owned(), limit: 100 });
 }
 
 #[test]

@@ -134,7 +134,8 @@ impl Checker {
     }
 
     /// A step touched a task.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(crate) fn touch(&mut self, slot: u32) {
         let index = slot as usize;
         if index >= self.is_touched.len() {

@@ -34,9 +34,12 @@ impl Machine {
             Need::BlockHard => Stage::Block(TaskState::Uninterruptible, None),
             Need::Io { at_ns } => Stage::Block(TaskState::Uninterruptible, Some(at_ns)),
             Need::Spin => Stage::Compute(u64::MAX),
-            Need::SpinOn { owner } => self.spins_on(slot, owner),
-            Need::SleepUntil { at_ns, absolute } => {
-                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns, absolute)))
+            Need::SpinOn { owner } => self.spins_on(slot, ActorId(owner as u32)),
+            Need::SleepUntil { at_ns } => {
+                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns, false)))
+            }
+            Need::TimerUntil { at_ns } => {
+                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns, true)))
             }
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,

@@ -11,11 +11,15 @@ use fairground_trace::{Event, EventKind, TaskId};
 
 use super::Kernel;
 
-/// Switches that are decided and not yet in the trace: at most one of each CPU, and seldom more than a few.
+/// Switches that are decided and not yet in the trace: at most one of each CPU and of each task.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
     /// By the time of their events, the next one last.
     switches: Vec<LateSwitch>,
+    /// By CPU: whether one of them is of it.
+    of_cpu: Vec<bool>,
+    /// By task: whether one of them is of it; never of the idle task, which is everywhere.
+    of_task: Vec<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +30,7 @@ struct LateSwitch {
 }
 
 impl LateSwitch {
-    /// Whether it is a switch from or to a task; the idle task is everywhere, and does not count.
-    #[inline]
+    /// Whether it is a switch from or to a task; the idle task does not count.
     fn is_of(&self, task: TaskId) -> bool {
         !task.is_idle() && tasks_of(&self.event.kind).contains(&task)
     }
@@ -36,28 +39,47 @@ impl LateSwitch {
 impl Late {
     fn insert(&mut self, switch: LateSwitch) {
         let time_ns = switch.event.time_ns;
-        let place = self.switches.iter().position(|other| other.event.time_ns <= time_ns);
-        self.switches.insert(place.unwrap_or(self.switches.len()), switch);
+        let place = self.switches.partition_point(|other| other.event.time_ns > time_ns);
+        self.mark(&switch, true);
+        self.switches.insert(place, switch);
+    }
+
+    /// Notes whether there is a switch of the CPU and of the tasks of this one.
+    fn mark(&mut self, switch: &LateSwitch, is_late: bool) {
+        set(&mut self.of_cpu, switch.event.cpu as usize, is_late);
+        for task in tasks_of(&switch.event.kind) {
+            set(&mut self.of_task, task.index(), is_late && !task.is_idle());
+        }
     }
 
     /// Takes out the first that is due at a time, or that an event on a CPU about some tasks may not overtake.
-    #[inline(always)]
+    #[inline]
     fn next_before(&mut self, now_ns: u64, cpu: u32, tasks: [TaskId; 2]) -> Option<LateSwitch> {
-        let is_next = |switch: &LateSwitch| {
-            let Event { time_ns, cpu: its_cpu, .. } = switch.event;
-            time_ns <= now_ns || its_cpu == cpu || tasks.iter().any(|task| switch.is_of(*task))
+        let switch = if self.switches.last()?.event.time_ns <= now_ns {
+            self.switches.pop()?
+        } else if self.has_cpu(cpu) || tasks.iter().any(|task| self.has_task(*task)) {
+            let is_next = |switch: &LateSwitch| {
+                switch.event.cpu == cpu || tasks.iter().any(|task| switch.is_of(*task))
+            };
+            let index = self.switches.iter().rposition(is_next)?;
+            self.switches.remove(index)
+        } else {
+            return None;
         };
-        self.switches.iter().rposition(is_next).map(|index| self.switches.remove(index))
+        self.mark(&switch, false);
+        Some(switch)
     }
 
     /// Whether one of the switches is of a CPU.
+    #[inline]
     pub(crate) fn has_cpu(&self, cpu: u32) -> bool {
-        self.switches.iter().any(|switch| switch.event.cpu == cpu)
+        self.of_cpu.get(cpu as usize).is_some_and(|is_late| *is_late)
     }
 
     /// Whether one of the switches is of a task.
+    #[inline]
     pub(crate) fn has_task(&self, task: TaskId) -> bool {
-        self.switches.iter().any(|switch| switch.is_of(task))
+        self.of_task.get(task.index()).is_some_and(|is_late| *is_late)
     }
 
     /// How far the accounting of a task is ahead of the trace (negative: behind) at a time, because of switches that
@@ -73,6 +95,13 @@ impl Late {
             })
             .sum()
     }
+}
+
+fn set(marks: &mut Vec<bool>, index: usize, mark: bool) {
+    if index >= marks.len() {
+        marks.resize((index + 1).next_power_of_two(), false);
+    }
+    marks[index] = mark;
 }
 
 /// The tasks that a switch, a wake-up or an end is about; [`TaskId::IDLE`] for none.

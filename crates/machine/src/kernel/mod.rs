@@ -174,7 +174,7 @@ impl Kernel {
         &self.tasks[slot]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn task_mut(&mut self, slot: Slot) -> &mut Task {
         if self.check {
             self.checker.touch(slot.0);

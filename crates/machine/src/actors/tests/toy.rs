@@ -104,14 +104,17 @@ impl Toy {
 
     fn advance(&mut self, id: usize) -> Result<(), ActorError> {
         let mut effects = Vec::new();
-        let need = self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects)?;
+        let need =
+            self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects).map_err(|e| *e)?;
         self.states[id] = match need {
             Need::Cpu { ns } => State::Computing(Some(ns)),
             Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
             Need::Block | Need::BlockHard => State::Blocked(None),
             Need::Spin | Need::SpinOn { .. } => State::Computing(None),
-            Need::SleepUntil { at_ns, .. } | Need::Io { at_ns } => State::Blocked(Some(at_ns)),
+            Need::SleepUntil { at_ns } | Need::TimerUntil { at_ns } | Need::Io { at_ns } => {
+                State::Blocked(Some(at_ns))
+            }
             Need::Yield => State::Due,
             Need::Exit => State::Gone,
         };
