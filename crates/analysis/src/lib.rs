@@ -58,6 +58,7 @@ mod series;
 mod services;
 pub mod slice_report;
 pub mod states;
+mod stream;
 mod weight;
 
 pub use analysis::{Analysis, GroupMetrics, NeverRan, TaskMetrics};
@@ -73,4 +74,5 @@ pub use options::{MAX_INTERVALS, Options};
 pub use parts::Analysed;
 pub use samples::Samples;
 pub use series::{Interval, IntervalGroup, Series};
+pub use stream::Stream;
 pub use weight::{NICE_0_WEIGHT, NICE_WEIGHTS, weight_of_nice};

@@ -42,7 +42,7 @@ impl Pass {
     /// first one.
     pub(crate) fn add_tasks(&mut self, trace: &Trace, since_ns: u64) {
         if self.states.tasks.len() < trace.tasks().len() {
-            self.states.add_tasks(trace);
+            self.states.add_tasks(trace, since_ns);
             self.accounting.add_tasks(trace, &vec![0; trace.tasks().len()], since_ns);
         }
     }

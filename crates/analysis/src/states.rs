@@ -260,17 +260,17 @@ impl States {
             queued_at_waking,
             irregularities: Irregularities { loss: trace.loss.clone(), ..Default::default() },
         };
-        states.add_tasks(trace);
+        states.add_tasks(trace, now_ns);
         states
     }
 
-    /// Enters the tasks of the trace that are new.
-    pub(crate) fn add_tasks(&mut self, trace: &Trace) {
+    /// Enters the tasks of the trace that are new; nothing is known of them since `since_ns`.
+    pub(crate) fn add_tasks(&mut self, trace: &Trace, since_ns: u64) {
         for id in self.tasks.len()..trace.tasks().len() {
             self.tasks.push(Task {
                 id: TaskId(id as u32),
                 state: State::Initial,
-                since_ns: self.now_ns,
+                since_ns,
                 cpu: 0,
                 ran_on: None,
                 preempted: false,

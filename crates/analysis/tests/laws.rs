@@ -2,7 +2,7 @@
 //! definition.
 
 use crate::tape::Tape;
-use fairground_analysis::{Analysis, Figures, Live, Options, Samples, weight_of_nice};
+use fairground_analysis::{Analysis, Figures, Live, Options, Samples, Stream, weight_of_nice};
 use fairground_trace::{CallbackKind, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
 use proptest::prelude::*;
 
@@ -233,6 +233,28 @@ proptest! {
         prop_assert_eq!(waiting, places.iter().filter(|at| matches!(at, At::Queued(_))).count() as u64);
         let running = look.cpus.iter().filter(|cpu| cpu.running.is_some_and(|task| task != TaskId::IDLE));
         prop_assert_eq!(running.count(), places.iter().filter(|at| matches!(at, At::On(_))).count());
+    }
+
+    #[test]
+    fn a_run_whose_events_are_not_kept_has_the_figures_of_its_trace(
+        truth in schedules(),
+        cut: prop::sample::Index,
+        at_once in 1usize..50,
+    ) {
+        let trace = &truth.trace;
+        for window in [None, Some((cut.index(truth.end_ns as usize) as u64, trace.end_ns))] {
+            let options = Options { window, ..Options::simulated() };
+            let mut part = trace.clone();
+            part.clear_events();
+            // The run was to be longer, and ended early.
+            let mut stream = Stream::new(&part, &options, trace.end_ns + 7);
+            for events in trace.events().collect::<Vec<_>>().chunks(at_once) {
+                events.iter().for_each(|event| part.push(*event));
+                stream.take(&part);
+                part.clear_events();
+            }
+            prop_assert_eq!(stream.finish(&part), Analysis::of(trace, &options));
+        }
     }
 
     #[test]

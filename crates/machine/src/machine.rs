@@ -119,6 +119,13 @@ impl Machine {
         &self.kernel.trace
     }
 
+    /// Removes the events of the trace so far. Their number does not count for [`MachineConfig::max_events`] any more.
+    /// Not for a machine that checks itself ([`MachineConfig::check`]): it reads them.
+    pub fn clear_events(&mut self) {
+        debug_assert!(!self.kernel.check, "the checker reads the events");
+        self.kernel.trace.clear_events();
+    }
+
     /// What the scheduler printed so far.
     pub fn log(&self) -> &[String] {
         self.kernel.log.lines()

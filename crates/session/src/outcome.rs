@@ -21,7 +21,7 @@ pub struct Outcome {
     pub settings_of_set: usize,
     /// How large the scheduler's object is; `None` for a kernel's own scheduler.
     pub sizes: Option<Sizes>,
-    /// Everything that happened.
+    /// Everything that happened; without events where the plan does not keep them.
     pub trace: Trace,
     /// How far an interrupted run was, ns since its start. The figures cover the time up to there.
     pub partial_ns: Option<u64>,

@@ -1,6 +1,6 @@
 //! One run in the simulated machine, and its analysis.
 
-use fairground_analysis::{Analysis, Options};
+use fairground_analysis::{Analysis, Options, Stream};
 use fairground_machine::{Machine, MachineConfig, MachineError, RunResult, Setting};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
@@ -32,6 +32,9 @@ pub struct Plan<'a> {
     pub rename: fn(&str) -> &str,
     /// Read the scheduler's own numbers of each task at every tick.
     pub sample: bool,
+    /// Keep the events. Without them a run of any length takes the same memory; they are kept nevertheless where the
+    /// figures over time or the checks of the machine need them.
+    pub keep_events: bool,
 }
 
 /// Receives the progress of runs, and may end them.
@@ -55,17 +58,28 @@ impl Watch for Unwatched {
     fn advance(&self, _: u64) {}
 }
 
-/// Events between two checks of the watch where a step of simulated time has many.
-const EVENTS_AT_ONCE: u64 = 1 << 20;
+/// Events between two checks of the watch where a step of simulated time has many; the host's second cache holds what
+/// they leave in the trace.
+const EVENTS_AT_ONCE: u64 = 1 << 14;
 
-/// Simulates up to a time. False: the run is not wanted any more, and this time is far away.
-fn reach(machine: &mut Machine, until_ns: u64, watch: &dyn Watch) -> Result<bool, MachineError> {
-    while !machine.run_some(until_ns, EVENTS_AT_ONCE)? {
-        if !watch.goes_on() {
-            return Ok(false);
+/// Simulates up to a time, and analyses what happens if it is not kept. False: the run is not wanted any more, and this
+/// time is far away.
+fn reach(
+    machine: &mut Machine,
+    until_ns: u64,
+    watch: &dyn Watch,
+    stream: &mut Option<Stream>,
+) -> Result<bool, MachineError> {
+    loop {
+        let is_there = machine.run_some(until_ns, EVENTS_AT_ONCE)?;
+        if let Some(stream) = stream {
+            stream.take(machine.trace());
+            machine.clear_events();
+        }
+        if is_there || !watch.goes_on() {
+            return Ok(is_there);
         }
     }
-    Ok(true)
 }
 
 /// Simulated time between two checks of the watch, ns.
@@ -90,6 +104,7 @@ impl<'a> Plan<'a> {
             options: Options::simulated(),
             rename: |name| name,
             sample: false,
+            keep_events: true,
         }
     }
 
@@ -105,6 +120,32 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Simulates up to a time, or until the scheduler is ejected or the run is not wanted any more: up to when.
+    fn step_through(
+        &self,
+        machine: &mut Machine,
+        end_ns: u64,
+        watch: &dyn Watch,
+        (sampler, stream): (&mut Option<Sampler>, &mut Option<Stream>),
+    ) -> Result<u64, MachineError> {
+        let step_ns = if self.sample { self.machine.tick_ns() } else { CHUNK_NS };
+        let mut now_ns = 0;
+        while now_ns < end_ns && machine.exit().is_none() && watch.goes_on() {
+            let chunks = now_ns / CHUNK_NS;
+            now_ns = (now_ns + step_ns).min(end_ns);
+            if !reach(machine, now_ns, watch, stream)? {
+                return Ok(machine.now_ns());
+            }
+            if let Some(sampler) = sampler {
+                sampler.read(machine);
+            }
+            if now_ns / CHUNK_NS > chunks || now_ns == end_ns {
+                watch.advance(1);
+            }
+        }
+        Ok(now_ns)
+    }
+
     /// Runs to the end, or until the scheduler is ejected.
     ///
     /// # Errors
@@ -118,24 +159,16 @@ impl<'a> Plan<'a> {
         let mut machine =
             Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload)
                 .map_err(failed)?;
-        let (mut now_ns, start_ns) = (0, self.machine.lead_in_ns);
+        let start_ns = self.machine.lead_in_ns;
         let end_ns = start_ns + self.duration_ns;
+        let window = (start_ns > 0).then_some((start_ns, end_ns));
+        let options = Options { window, ..self.options.clone() };
+        let streams = !self.keep_events && options.interval_ns.is_none() && !self.machine.check;
+        let mut stream = streams.then(|| Stream::new(machine.trace(), &options, end_ns));
         let mut sampler = self.sample.then(|| Sampler::new(&self.scheduler.object.object));
-        let step_ns = if self.sample { self.machine.tick_ns() } else { CHUNK_NS };
-        while now_ns < end_ns && machine.exit().is_none() && watch.goes_on() {
-            let chunks = now_ns / CHUNK_NS;
-            now_ns = (now_ns + step_ns).min(end_ns);
-            if !reach(&mut machine, now_ns, watch).map_err(failed)? {
-                now_ns = machine.now_ns();
-                break;
-            }
-            if let Some(sampler) = &mut sampler {
-                sampler.read(&machine);
-            }
-            if now_ns / CHUNK_NS > chunks || now_ns == end_ns {
-                watch.advance(1);
-            }
-        }
+        let now_ns = self
+            .step_through(&mut machine, end_ns, watch, (&mut sampler, &mut stream))
+            .map_err(failed)?;
         let is_partial = now_ns < end_ns && machine.exit().is_none();
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters, waiting } =
@@ -145,8 +178,14 @@ impl<'a> Plan<'a> {
             let task = trace.task_mut(TaskId(number as u32));
             task.comm = (self.rename)(&task.comm).to_owned();
         }
-        let window = (start_ns > 0).then_some((start_ns, end_ns));
-        let analysis = Analysis::of(&trace, &Options { window, ..self.options });
+        let analysis = match stream {
+            None => Analysis::of(&trace, &options),
+            Some(mut stream) => {
+                stream.take(&trace);
+                trace.clear_events();
+                stream.finish(&trace)
+            }
+        };
         Ok(Outcome {
             label: self.label,
             scheduler: self.scheduler.object.label.clone(),

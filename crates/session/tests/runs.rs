@@ -47,6 +47,30 @@ fn who_watches_counts_the_steps_and_may_end_the_run() {
 }
 
 #[test]
+fn without_its_events_a_run_has_the_same_figures_and_any_length() {
+    // Forks, ends, and a lead-in.
+    for (words, lead_in) in [("forkstorm:2", None), ("hackbench:1", Some("20ms".to_owned()))] {
+        let workload = find_workload(words).expect("a workload of the library");
+        let scheduler = Scheduler::load("cfs", None, Default::default()).expect("a scheduler");
+        let run = |keep_events, max_events| {
+            let machine =
+                MachineSpec { max_events, lead_in: lead_in.clone(), ..Default::default() };
+            let spec = RunSpec { machine, ..RunSpec::default() };
+            let machine = spec.resolve(&workload, false).expect("a machine").machine;
+            let plan = Plan::new(&scheduler, &workload, machine, CHUNK_NS + 1_234_567);
+            Plan { keep_events, ..plan }.run(&Unwatched)
+        };
+        let kept = run(true, None).expect("it runs");
+        let streamed = run(false, None).expect("it runs");
+        assert_eq!(streamed.analysis, kept.analysis, "{words}");
+        assert!(streamed.trace.is_empty() && kept.trace.len() > 1_000, "{}", kept.trace.len());
+        run(true, Some(kept.trace.len() - 1)).expect_err("its trace is full");
+        let most = Some(kept.trace.len() - 1);
+        assert_eq!(run(false, most).expect("it runs").analysis, kept.analysis, "{words}");
+    }
+}
+
+#[test]
 fn a_run_too_long_for_its_trace_says_how_long_a_one_fits() {
     let workload = find_workload("hogs:2").expect("a workload of the library");
     let scheduler = Scheduler::load("cfs@6.1", None, Default::default()).expect("a scheduler");

@@ -358,6 +358,18 @@ impl LockModel {
 }
 
 impl Workload {
+    /// Whether any task leaves a mark in the trace.
+    pub fn leaves_marks(&self) -> bool {
+        fn any(program: &Program) -> bool {
+            program.iter().any(|op| match op {
+                Op::Mark(_) => true,
+                Op::Loop(_, body) => any(body),
+                _ => false,
+            })
+        }
+        self.tasks.iter().any(|task| any(&task.program) || any(&task.on_signal))
+    }
+
     /// Converts the spin locks of the workload to those of a kernel with or without `CONFIG_PREEMPT_RT`.
     pub fn set_lock_model(&mut self, model: LockModel) {
         for lock in &mut self.locks {

@@ -16,7 +16,9 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
     let sample = args.page.is_wanted();
-    let plan = RunPlan { sample, ..RunPlan::new(&args.run, &workload, options) };
+    // Only a page shows events.
+    let plan =
+        RunPlan { sample, keep_events: sample, ..RunPlan::new(&args.run, &workload, options) };
     let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, None)?;
     let Compared { document, ran, code } = compared;
     let drawn = pictures::write(&args.page, &document, &ran.pictured());

@@ -34,6 +34,8 @@ pub(super) struct RunPlan<'a> {
     pub(super) rename: fn(&str) -> &str,
     /// Whether a simulated scheduler's own numbers of each task are read at every tick.
     pub(super) sample: bool,
+    /// Whether a simulated run keeps its events: for its trace, its page, or the marks of its tasks.
+    pub(super) keep_events: bool,
     /// Whether a kernel that is not in the cache is fetched.
     pub(super) fetch: bool,
 }
@@ -121,7 +123,16 @@ impl<'a> RunPlan<'a> {
     /// A plan that measures a workload as simulated runs are measured.
     pub(super) fn new(spec: &'a RunSpec, workload: &'a Workload, options: Options) -> Self {
         let rename: fn(&str) -> &str = |name| name;
-        RunPlan { spec, workload, options, callbacks: false, rename, sample: false, fetch: true }
+        RunPlan {
+            spec,
+            workload,
+            options,
+            callbacks: false,
+            rename,
+            sample: false,
+            keep_events: true,
+            fetch: true,
+        }
     }
 
     /// Checks the spec, and compiles its schedulers.
@@ -201,6 +212,7 @@ impl<'a> RunPlan<'a> {
                     options: self.options.clone(),
                     rename: self.rename,
                     sample: self.sample,
+                    keep_events: self.keep_events,
                     ..Plan::new(scheduler, self.workload, run.machine.clone(), run.duration_ns)
                 };
                 plan.run(progress)

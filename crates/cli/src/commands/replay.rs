@@ -39,6 +39,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     let plan = RunPlan {
         rename: without_pid,
         sample: args.page.is_wanted(),
+        keep_events: args.page.is_wanted(),
         ..RunPlan::new(&spec, &workload, measuring_options(&args.show)?)
     };
     let title = format!("replay of {}", recording.name);

@@ -28,8 +28,10 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
+    let shows_events = args.trace.is_some() || args.page.is_wanted();
     let plan = RunPlan {
         callbacks: args.callbacks,
+        keep_events: shows_events || workload.leaves_marks(),
         sample: args.page.is_wanted()
             || args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
         ..RunPlan::new(&args.run, &workload, options.clone())

@@ -52,6 +52,16 @@ impl Late {
         }
     }
 
+    /// Whether one is due at a time, or may not be overtaken by an event on a CPU about some tasks.
+    #[inline(always)]
+    fn has_before(&self, now_ns: u64, cpu: u32, tasks: [TaskId; 2]) -> bool {
+        self.switches.last().is_some_and(|next| {
+            next.event.time_ns <= now_ns
+                || self.has_cpu(cpu)
+                || tasks.iter().any(|task| self.has_task(*task))
+        })
+    }
+
     /// Takes out the first that is due at a time, or that an event on a CPU about some tasks may not overtake.
     #[inline]
     fn next_before(&mut self, now_ns: u64, cpu: u32, tasks: [TaskId; 2]) -> Option<LateSwitch> {
@@ -120,7 +130,7 @@ impl Kernel {
     /// Appends to the trace. In line, where the kind of event is known and packing it is a few stores.
     #[inline(always)]
     pub(crate) fn emit(&mut self, cpu: u32, insns: u64, kind: EventKind) {
-        if !self.late.switches.is_empty() {
+        if self.late.has_before(self.clock.now_ns(), cpu, tasks_of(&kind)) {
             self.write_late(cpu, tasks_of(&kind));
         }
         let insns = u32::try_from(insns).unwrap_or(u32::MAX);

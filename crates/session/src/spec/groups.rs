@@ -193,7 +193,8 @@ pub struct MachineSpec {
     #[arg(long, value_name = "TIME")]
     pub lead_in: Option<String>,
 
-    /// How many events a simulated run may record, 32 bytes of memory each: one more ends it with an error [default:
+    /// How many events a simulated run may keep, 32 bytes of memory each: one more ends it with an error. A run that
+    /// writes no trace and no page, and whose tasks leave no marks, keeps none [default:
     /// 100000000]
     #[arg(long, value_name = "N")]
     pub max_events: Option<usize>,
