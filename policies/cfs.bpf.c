@@ -77,9 +77,9 @@ static __always_inline u64 place_woken(struct cfs_queue *q, struct cfs_task *t, 
     u64 base = placement_base(q);
 
     if (TREE_AVG || APPROX_AVG)
-        base = averaged_base(q, nr_queued(q) - 1, q->load - t->weight, base);
+        base = averaged_base(q, nr_queued(q) - 1, q->load - t->load.weight, base);
     if (FAIR_SLEEPERS)
-        base -= sleeper_credit(q, t->is_idle, t->weight, t->inverse);
+        base -= sleeper_credit(q, t->is_idle, t->load.weight, t->load.inverse);
     return max_time(vruntime, base);
 }
 
@@ -100,12 +100,12 @@ SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
     parent = queue_in(t->group, here);
     src = elsewhere ? parent : q;
     nr = nr_queued(src) + (elsewhere ? 1 : 0);
-    load = src->load + (elsewhere ? t->weight : 0);
+    load = src->load + (elsewhere ? t->load.weight : 0);
     vruntime = placement_base(src);
     if (TREE_AVG || APPROX_AVG)
-        vruntime = averaged_base(src, nr - 1, load - t->weight, vruntime);
+        vruntime = averaged_base(src, nr - 1, load - t->load.weight, vruntime);
     if (START_DEBIT)
-        vruntime += sched_vslice(src, nr, load, t->weight, t->inverse, t->is_idle);
+        vruntime += sched_vslice(src, nr, load, t->load.weight, t->load.inverse, t->is_idle);
     if (rule_place_never_left && parent->curr_pid && (elsewhere || here == cpu))
         vruntime = max_time(parent->curr_vruntime, vruntime);
     if (sched_child_runs_first && here == cpu && q->curr_pid && time_diff(q->curr_vruntime, vruntime) < 0) {
@@ -133,7 +133,7 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
     if (t->cpu != cpu && !t->is_new)
         vruntime = migrated_vruntime(vruntime, t->group, t->cpu, cpu);
     t->is_idle = p->policy == SCHED_IDLE;
-    set_task_weight(p, &t->weight, &t->inverse);
+    set_task_weight(p, &t->load.weight, &t->load.inverse);
     account_enqueue(p, t, cpu);
     q = queue_in(t->group, cpu);
     if (t->is_new) {
@@ -158,19 +158,33 @@ static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, s
     current->skip_clock_update = current->need_resched && rule_clock_stands;
 }
 
+/* Puts a task into its group's queue. */
+static __always_inline void insert_in_group(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 vruntime,
+                                            u64 enq_flags)
+{
+    struct cfs_queue *q = queue_in(t->group, cpu);
+
+    note_inserted(&q->left, vruntime);
+    scx_bpf_dsq_insert_vtime(p, dsq_in(t->group, cpu), SCX_SLICE_INF, vruntime, enq_flags);
+    if (rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
+        update_min_vruntime(q);
+}
+
 /* Puts a task into the queue of a CPU. */
-static __always_inline void insert(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 enq_flags)
+static __always_inline void insert(struct task_struct *p, struct cfs_task *t, struct cfs_queue *root, u32 cpu,
+                                   u64 enq_flags)
 {
     u64 vruntime = p->scx.dsq_vtime;
-    struct cfs_queue *q;
 
+    enq_flags &= ~SCX_ENQ_PREEMPT;
     if (unlikely(t->cpu != cpu))
         vruntime = migrate(p, t, cpu, vruntime);
-    q = queue_in(t->group, cpu);
-    note_inserted(&q->left, vruntime);
-    scx_bpf_dsq_insert_vtime(p, dsq_in(t->group, cpu), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
-    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
-        update_min_vruntime(q);
+    if (unlikely(t->group)) {
+        insert_in_group(p, t, cpu, vruntime, enq_flags);
+        return;
+    }
+    note_inserted(&root->left, vruntime);
+    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, vruntime, enq_flags);
 }
 
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
@@ -178,16 +192,19 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     u32 cpu = task_cpu(p);
     struct cfs_task *t = task_of(p);
+    struct cfs_queue *root = queue_of(cpu);
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
     if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
-        insert(p, t, balance_active_push(p, cpu), enq_flags);
+        u32 to = balance_active_push(p, cpu);
+
+        insert(p, t, likely(to == cpu) ? root : queue_of(to), to, enq_flags);
         return;
     }
-    insert(p, t, cpu, enq_flags);
+    insert(p, t, root, cpu, enq_flags);
     if (current_queue(cpu)->curr_pid)
         check_preempt_curr(cpu, p, t);
     t->is_new = false;
@@ -241,7 +258,7 @@ SEPARATE void check_bypass(u32 cpu, struct cfs_queue *q)
 {
     u64 left = 0;
 
-    if (q && nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_left(q, &left) &&
+    if (q && nr_running(cpu) > 1 && find_left(q, &left) &&
         time_diff(q->curr_vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) &&
         ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
@@ -262,12 +279,9 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_vruntime = p->scx.dsq_vtime;
-    q->curr_weight = t->weight;
-    q->curr_inverse = t->inverse;
+    q->curr_load = t->load;
     q->curr_policy = p->policy;
-    q->curr_sum_exec = q->curr_slice_exec = p->se.sum_exec_runtime - root->carry_ns;
-    q->curr_clock_ns = (likely(root->picked) ? root->chosen_ns : scx_bpf_now()) - root->carry_ns;
-    root->carry_ns = 0;
+    q->curr_sum_exec = q->curr_slice_exec = p->se.sum_exec_runtime;
     note_chosen(q);
     q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
     q->curr_last_wakeup_ns = t->last_wakeup_ns;
@@ -280,9 +294,15 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
         if (t->group)
             set_next_groups(t->group, cpu);
     }
-    if (!root->picked)
+    if (likely(root->picked)) {
+        q->curr_clock_ns = root->chosen_ns;
+        root->picked = 0;
+    } else {
+        q->curr_clock_ns = scx_bpf_now();
         check_bypass(cpu, q);
-    root->picked = 0;
+    }
+    if (rule_clock_stands && root->carry_ns)
+        take_carried(root, q);
     if (HRTICK)
         hrtick_start(q, cpu);
 }
@@ -321,12 +341,12 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
     u32 cpu = task_cpu(p);
-    struct cfs_queue *q = current_queue(cpu);
+    struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
 
     if (q->curr_pid != (u32)p->pid)
         return;
     charge_stopped(q, p);
-    if (!is_in_transit(queue_of(cpu), q))
+    if (!is_in_transit(root, q))
         update_min_vruntime(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (ADAPTIVE_GRAN) {
@@ -341,7 +361,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
     if (!runnable)
         q->stopped_pid = (u32)p->pid;
     if (unlikely(q->group))
-        put_prev_groups(q->group, cpu);
+        put_prev_groups(q->group, q->cpu);
 }
 
 /* The other half: a task goes to sleep, or out for an attribute change. */
@@ -349,18 +369,21 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct cfs_task *t = task_of(p);
     struct cfs_queue *q;
+    bool ran;
 
     if (!t)
         return;
     q = queue_in(t->group, t->cpu);
     account_dequeue(p, t);
     clear_buddies(q, (u32)p->pid);
-    if (q->stopped_pid != (u32)p->pid)
-        forget_leftmost(&q->left);
+    ran = q->stopped_pid == (u32)p->pid;
     q->stopped_pid = 0;
+    if (!ran)
+        forget_leftmost(&q->left);
     if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_queued(q))
         update_min_vruntime(q);
-    if (HRTICK)
+    /* When it ran, there is no current task now. */
+    if (!ran && HRTICK)
         hrtick_update(t->cpu);
 }
 
@@ -378,7 +401,7 @@ bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
     if (sched_compat_yield || (rule_batch_yields_right && from->policy == SCHED_BATCH)) {
         if (peek_queue(dsq_of(q), SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
             q->curr_vruntime = rightmost + 1;
-    } else if (rule_yield_skips && nr_running[cpu] > 1) {
+    } else if (rule_yield_skips && nr_running(cpu) > 1) {
         clear_buddies(q, q->curr_pid);
         q->skip_pid = q->curr_pid;
         q->has_buddies = true;
@@ -411,6 +434,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
         queue_of(cpu)->cpu = cpu;
     }
     err = create_cpu_queues();
+    init_scaling(rule_scaling_cpus_max);
     if (!err)
         err = balance_init();
     return err ?: hrtick_init();

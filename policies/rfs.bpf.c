@@ -47,9 +47,7 @@ static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
 
 static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
 {
-    struct rfs_task *t = task_of(p);
-
-    return t ? t->last_ran_ns : 0;
+    return p->se.exec_start;
 }
 
 static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
@@ -163,15 +161,17 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
         return;
     }
     joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    if (!joins)
+    q = queue_of(cpu);
+    if (!joins && unlikely(q->balance_call)) {
         cpu = balance_active_push(p, cpu);
-    if (t->cpu != cpu) {
+        q = queue_of(cpu);
+    }
+    if (unlikely(t->cpu != cpu)) {
         u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
 
         migrate(t, cpu, task_cpu(p), time_norm, here_norm);
         time_norm = here_norm;
     }
-    q = queue_of(cpu);
     t->time_norm = time_norm;
     note_inserted(&q->left, time_norm);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
@@ -185,13 +185,21 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
+/* Dispatch picked the next task. `charged`: it has read the clock for the one before. */
+static __always_inline void note_picked(struct rfs_queue *q, bool charged)
+{
+    q->picked = true;
+    if (!charged)
+        q->curr_clock_ns = scx_bpf_now();
+}
+
 /* Nothing waits here: the CPU pulls a task, or becomes idle. */
 static __noinline void go_idle(struct rfs_queue *q, u32 cpu)
 {
     forget_leftmost(&q->left);
     if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
         forget_leftmost(&q->left);
-        q->picked = true;
+        note_picked(q, false);
         return;
     }
     balance_nothing_came(cpu);
@@ -211,7 +219,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     if (!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
             took_leftmost(&q->left, cpu, 1 + (u32)prev_runs);
-            q->picked = true;
+            note_picked(q, prev_runs);
             return;
         }
         forget_leftmost(&q->left);
@@ -226,7 +234,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
 /* The current task bypassed dispatch (idle CPU, or back after a real-time task): one far behind it may have joined. */
 static __noinline void check_bypass(struct rfs_queue *q, u32 cpu)
 {
-    if (nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_leftmost(&q->left, cpu) &&
+    if (nr_running(cpu) > 1 && find_leftmost(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) &&
         ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
@@ -256,10 +264,11 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_average_weight = t->average_weight;
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
     q->curr_seen_exec = p->se.sum_exec_runtime;
-    q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead = 0;
-    if (!q->picked)
+    if (!q->picked) {
+        q->curr_clock_ns = scx_bpf_now();
         check_bypass(q, cpu);
+    }
     q->picked = false;
 }
 
@@ -275,28 +284,33 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
         return;
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    if (nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
+    if (nr_running(cpu) > 1 && find_leftmost_verified(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(granularity_ns, q->curr_inv))
         scx_bpf_task_set_slice(p, 0);
+}
+
+/* The part of a unit for which a task that stops has not been charged. */
+static __always_inline void keep_rest(const struct rfs_queue *q, struct task_struct *p)
+{
+    struct rfs_task *t = task_of(p);
+
+    if (t)
+        t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
 }
 
 /* A task leaves its CPU. It stays in the sums. */
 void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 {
-    struct rfs_task *t = task_of(p);
-    struct rfs_queue *q;
+    struct rfs_queue *q = queue_of(task_cpu(p));
 
-    if (!t)
-        return;
-    q = queue_of(t->cpu);
     if (q->curr_pid != (u32)p->pid)
         return;
     /* Where dispatch has charged it nothing is left. */
     if (p->se.sum_exec_runtime != q->curr_seen_exec || q->curr_ahead)
         account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-    t->last_ran_ns = q->curr_clock_ns;
+    if (rule_clock == CLOCK_MS32)
+        keep_rest(q, p);
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
@@ -315,7 +329,8 @@ void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
     stopped = q->stopped_pid == (u32)p->pid;
     q->stopped_pid = 0;
     if (t->cpu == cpu) {
-        account_clock(q);
+        if (!stopped)
+            account_clock(q);
         leave(q, t, cpu, p->scx.dsq_vtime);
     } else {
         leave_other(t, p->scx.dsq_vtime);
@@ -369,6 +384,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
     s32 err = create_cpu_queues();
     u32 cpu;
 
+    init_scaling(MAX_CPUS);
     rfs_make_tables();
     for_range (cpu, MAX_CPUS) {
         queue_of(cpu)->sums.time_norm_base = time_norm_start;

@@ -118,9 +118,12 @@ static __always_inline struct eevdf_queue *queue_of(u32 cpu)
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
 
+/* More CPUs than this count as this many in the factor of base_slice_ns. */
+#define SCALING_CPUS_MAX 8
+
 static __always_inline u64 base_slice(void)
 {
-    return base_slice_ns * scaling_factor(sched_tunable_scaling, 8);
+    return base_slice_ns * scaling_factor(sched_tunable_scaling);
 }
 
 /* The slice that the task asks for itself, ns, which sched_setattr has limited to 0.1 ... 100 ms; 0: none. */

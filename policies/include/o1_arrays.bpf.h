@@ -116,7 +116,7 @@ static __always_inline bool expired_starving(struct o1_queue *q, const struct o1
         return true;
     if (!limit || !q->expired_timestamp)
         return false;
-    return bpf_jiffies64() - q->expired_timestamp > limit * nr_running[curr->cpu & (MAX_CPUS - 1)];
+    return bpf_jiffies64() - q->expired_timestamp > limit * nr_running(curr->cpu);
 }
 
 /* The running task's slice is used up (task_running_tick). */

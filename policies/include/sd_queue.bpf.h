@@ -90,7 +90,7 @@ static __always_inline s64 *level_quota(struct sd_queue *q, u64 rotation, u32 le
 /* Run time on one level, ns. */
 static __always_inline s64 quota_ns(u32 nice_index)
 {
-    u64 quota = rr_interval_ns * scaling_factor(tunable_scaling, ~0u);
+    u64 quota = rr_interval_ns * scaling_factor(tunable_scaling);
 
     if (nice_index > 20 && rule_half_quota)
         quota >>= 1;
