@@ -47,13 +47,22 @@
 
 char _license[] SEC("license") = "GPL";
 
+/* An idle CPU waits for this task. */
+static __always_inline void reserve(struct task_struct *p)
+{
+    struct cfs_task *t = task_of(p);
+
+    if (t)
+        t->to_local = true;
+}
+
 s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
     s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
-        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+        reserve(p);
     else if (rule_sync_keeps_waker && (wake_flags & SCX_WAKE_SYNC))
         queue_of(this_cpu())->sync_pid = (u32)p->pid;
     return cpu;
@@ -118,32 +127,38 @@ SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
     return elsewhere ? migrated_vruntime(vruntime, t->group, here, cpu) : vruntime;
 }
 
-/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
-void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
+/*
+ * enqueue_entity for a task that becomes able to run: it wakes up, is new, or comes back after an attribute change.
+ * Returns its vruntime.
+ */
+static __always_inline u64 join(struct task_struct *p, struct cfs_task *t, u32 cpu, bool wakes)
 {
-    u32 cpu = task_cpu(p);
-    struct cfs_task *t = task_of(p);
+    u64 vruntime = p->scx.dsq_vtime;
     struct cfs_queue *q;
-    u64 vruntime;
 
-    if (!t)
-        return;
     update_curr_by_clock(cpu);
-    vruntime = p->scx.dsq_vtime;
     if (t->cpu != cpu && !t->is_new)
         vruntime = migrated_vruntime(vruntime, t->group, t->cpu, cpu);
     t->is_idle = p->policy == SCHED_IDLE;
     set_task_weight(p, &t->load.weight, &t->load.inverse);
     account_enqueue(p, t, cpu);
+    t->is_queued = true;
     q = queue_in(t->group, cpu);
     if (t->is_new) {
         vruntime = place_new(cpu, t, (u32)p->pid);
-    } else if (enq_flags & SCX_ENQ_WAKEUP) {
+    } else if (wakes) {
         vruntime = place_woken(q, t, vruntime);
         if (ADAPTIVE_GRAN)
             note_wakeup_by_current();
     }
-    scx_bpf_task_set_dsq_vtime(p, vruntime);
+    return vruntime;
+}
+
+/* The same for one that the kernel runs without ops.enqueue: a running task restored, or one that must not migrate. */
+static __noinline void join_late(struct task_struct *p, struct cfs_task *t, u32 cpu)
+{
+    scx_bpf_task_set_dsq_vtime(p, join(p, t, cpu, t->slept));
+    t->to_local = false;
 }
 
 /* check_preempt_curr for a task that was queued on a CPU where another one runs. */
@@ -172,13 +187,9 @@ static __always_inline void insert_in_group(struct task_struct *p, struct cfs_ta
 
 /* Puts a task into the queue of a CPU. */
 static __always_inline void insert(struct task_struct *p, struct cfs_task *t, struct cfs_queue *root, u32 cpu,
-                                   u64 enq_flags)
+                                   u64 vruntime, u64 enq_flags)
 {
-    u64 vruntime = p->scx.dsq_vtime;
-
     enq_flags &= ~SCX_ENQ_PREEMPT;
-    if (unlikely(t->cpu != cpu))
-        vruntime = migrate(p, t, cpu, vruntime);
     if (unlikely(t->group)) {
         insert_in_group(p, t, cpu, vruntime, enq_flags);
         return;
@@ -187,27 +198,51 @@ static __always_inline void insert(struct task_struct *p, struct cfs_task *t, st
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, vruntime, enq_flags);
 }
 
+/* put_prev_entity for a task that was preempted; or one comes back, perhaps after it had to leave another CPU. */
+static __always_inline void insert_again(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 vruntime,
+                                         u64 enq_flags)
+{
+    struct cfs_queue *root = queue_of(cpu);
+    u32 to = balance_active_push(p, cpu);
+
+    if (unlikely(t->cpu != to))
+        vruntime = migrate(p, t, to, vruntime);
+    insert(p, t, likely(to == cpu) ? root : queue_of(to), to, vruntime, enq_flags);
+}
+
+/* A task joins the queue of its CPU. */
+static __noinline void enqueue_joining(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 enq_flags)
+{
+    u64 vruntime = join(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP);
+
+    if (t->to_local) {
+        t->to_local = false;
+        scx_bpf_task_set_dsq_vtime(p, vruntime);
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        return;
+    }
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
+        insert_again(p, t, cpu, vruntime, enq_flags);
+        return;
+    }
+    insert(p, t, queue_of(cpu), cpu, vruntime, enq_flags);
+    if (current_queue(cpu)->curr_pid)
+        check_preempt_curr(cpu, p, t);
+    t->is_new = false;
+}
+
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     u32 cpu = task_cpu(p);
     struct cfs_task *t = task_of(p);
-    struct cfs_queue *root = queue_of(cpu);
 
-    if (!t) {
+    if (!t)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
-        return;
-    }
-    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
-        u32 to = balance_active_push(p, cpu);
-
-        insert(p, t, likely(to == cpu) ? root : queue_of(to), to, enq_flags);
-        return;
-    }
-    insert(p, t, root, cpu, enq_flags);
-    if (current_queue(cpu)->curr_pid)
-        check_preempt_curr(cpu, p, t);
-    t->is_new = false;
+    else if (t->is_queued)
+        insert_again(p, t, cpu, p->scx.dsq_vtime, enq_flags);
+    else
+        enqueue_joining(p, t, cpu, enq_flags);
 }
 
 /* The current task stays: it is alone, or still the best. */
@@ -273,7 +308,9 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 
     if (!t)
         return;
-    if (unlikely(t->cpu != cpu))
+    if (unlikely(!t->is_queued))
+        join_late(p, t, cpu);
+    else if (unlikely(t->cpu != cpu))
         scx_bpf_task_set_dsq_vtime(p, migrate(p, t, cpu, p->scx.dsq_vtime));
     q = queue_in(t->group, cpu);
     t->is_new = false;
@@ -371,8 +408,10 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
     struct cfs_queue *q;
     bool ran;
 
-    if (!t)
+    if (!t || !t->is_queued)
         return;
+    t->is_queued = false;
+    t->slept = deq_flags & SCX_DEQ_SLEEP;
     q = queue_in(t->group, t->cpu);
     account_dequeue(p, t);
     clear_buddies(q, (u32)p->pid);
@@ -442,11 +481,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 
 EXIT_RECORD(cfs)
 
-SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .runnable = (void *)cfs_runnable,
-               .enqueue = (void *)cfs_enqueue, .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running,
-               .tick = (void *)cfs_tick, .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent,
-               .yield = (void *)cfs_yield, .init_task = (void *)cfs_init_task, .init = (void *)cfs_init,
-               .exit = (void *)cfs_exit, .cgroup_init = (void *)cfs_cgroup_init,
-               .cgroup_exit = (void *)cfs_cgroup_exit, .cgroup_move = (void *)cfs_cgroup_move,
-               .cgroup_set_weight = (void *)cfs_cgroup_set_weight, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
-               .name = "cfs");
+SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .enqueue = (void *)cfs_enqueue,
+               .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running, .tick = (void *)cfs_tick,
+               .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent, .yield = (void *)cfs_yield,
+               .init_task = (void *)cfs_init_task, .init = (void *)cfs_init, .exit = (void *)cfs_exit,
+               .cgroup_init = (void *)cfs_cgroup_init, .cgroup_exit = (void *)cfs_cgroup_exit,
+               .cgroup_move = (void *)cfs_cgroup_move, .cgroup_set_weight = (void *)cfs_cgroup_set_weight,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs");

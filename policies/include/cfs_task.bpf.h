@@ -16,8 +16,11 @@
 
 /* Per-task state beside p->scx.dsq_vtime, which is the vruntime (of the running task: as of the last tick). */
 struct cfs_task {
-    u32 cpu;    /* the CPU whose queue counts it and to whose min_vruntime its vruntime is relative */
-    u32 is_new; /* not yet placed */
+    u32 cpu;        /* the CPU whose queue counts it and to whose min_vruntime its vruntime is relative */
+    bool is_new;    /* not yet placed */
+    bool is_queued; /* its CPU's queue counts it */
+    bool slept;     /* left the queue to sleep */
+    bool to_local;  /* an idle CPU is reserved for it: enqueue puts it into the CPU's local queue */
     struct load_weight load;
     u64 avg_wakeup_ns;
     u64 last_wakeup_ns;

@@ -89,15 +89,18 @@ struct rfs_queue {
 
 /* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
 struct rfs_task {
-    u32 cpu; /* the CPU whose sums it is in, or was last */
-    u16 is_new;
-    u16 nice_level;     /* 1 + the index of its nice value in the tables; 0: not read yet */
+    u32 cpu;            /* the CPU whose sums it is in, or was last */
+    u8 nice_level;      /* 1 + the index of its nice value in the tables; 0: not read yet */
+    bool is_new;        /* not yet placed */
+    bool is_queued;     /* it is in the sums of that CPU */
+    bool slept;         /* it left them to sleep */
     u64 inv;            /* of its nice value, as in nice_inv */
     u64 generation;     /* of that queue when it went to sleep */
     u64 time_norm;      /* its value in the sums while it waits */
     u32 average_weight; /* its weight in the average */
     u32 load;           /* its load for the load balancer */
     u32 rest_ns;        /* run time below a unit of the clock of the 32-bit form: not yet charged */
+    bool to_local;      /* an idle CPU is reserved for it: enqueue puts it into the CPU's local queue */
 };
 
 struct rfs_queue cpu_queues[MAX_CPUS];
@@ -277,7 +280,7 @@ static __always_inline void read_nice(struct task_struct *p, struct rfs_task *t)
 
     if (t->nice_level == index + 1)
         return;
-    t->nice_level = (u16)(index + 1);
+    t->nice_level = (u8)(index + 1);
     t->inv = nice_inv[index];
     t->average_weight = nice_average_weight[index];
     t->load = nice_weight[index];
