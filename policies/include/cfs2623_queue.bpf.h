@@ -49,6 +49,7 @@ struct cfs2623_queue {
     u32 pulled;                                    /* if any since the tick that asked for it */
     u32 balances;                                  /* that tick rescheduled only for the load balancer */
     s32 curr_prio;                                 /* static_prio; IDLE_PRIO when idle */
+    u32 balance_call;                              /* see BALANCE_CALL */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is the key. wait_runtime is the queue's while the task runs. */
@@ -71,6 +72,8 @@ static __always_inline struct cfs2623_queue *queue_of(u32 cpu)
 {
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
+
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
 
 /* A base value times the factor of sched_init_granularity: 1 + floor(log2(CPUs)). */
 static __always_inline u64 scaled(u64 base_ns)
