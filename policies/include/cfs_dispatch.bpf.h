@@ -58,13 +58,13 @@ SEPARATE enum pick_result pick_with_buddies(struct cfs_queue *q, u32 cpu, bool p
 static __always_inline enum pick_result pick_waiting(struct cfs_queue *q, u32 cpu)
 {
     if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
-        q->pair_start_ns = scx_bpf_now();
+        q->pair_start_ns = q->chosen_ns;
     /* Without buddies, or when a single task waits, no comparison is needed. */
     if (q->has_buddies) {
         if (nr_running(cpu) != 1)
             return pick_with_buddies(q, cpu, false);
         /* Its slice is not shorter than a period. */
-        if (rule_next_buddy == NEXT_PAIR && scx_bpf_now() - q->pair_start_ns > sched_period(1))
+        if (rule_next_buddy == NEXT_PAIR && q->chosen_ns - q->pair_start_ns > sched_period(1))
             note_single(q);
     }
     return take_first(q, cpu, 1);
@@ -76,7 +76,7 @@ static __always_inline enum pick_result pick_against_current(struct cfs_queue *q
     bool yielded = false;
 
     if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
-        q->pair_start_ns = scx_bpf_now();
+        q->pair_start_ns = q->chosen_ns;
     if (q->has_buddies) {
         /* After a yield the first one that waits runs, unless it is too far right: the usual case needs no search. */
         yielded = q->skip_pid == q->curr_pid && !(q->next_pid | q->last_pid);
