@@ -158,7 +158,7 @@ static __always_inline u64 join(struct task_struct *p, struct cfs_task *t, u32 c
 static __noinline void join_late(struct task_struct *p, struct cfs_task *t, u32 cpu)
 {
     scx_bpf_task_set_dsq_vtime(p, join(p, t, cpu, t->slept));
-    t->to_local = false;
+    t->is_new = t->to_local = false;
 }
 
 /* check_preempt_curr for a task that was queued on a CPU where another one runs. */
@@ -216,7 +216,7 @@ static __noinline void enqueue_joining(struct task_struct *p, struct cfs_task *t
     u64 vruntime = join(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP);
 
     if (t->to_local) {
-        t->to_local = false;
+        t->is_new = t->to_local = false;
         scx_bpf_task_set_dsq_vtime(p, vruntime);
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
@@ -313,7 +313,6 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     else if (unlikely(t->cpu != cpu))
         scx_bpf_task_set_dsq_vtime(p, migrate(p, t, cpu, p->scx.dsq_vtime));
     q = queue_in(t->group, cpu);
-    t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_vruntime = p->scx.dsq_vtime;
     q->curr_load = t->load;

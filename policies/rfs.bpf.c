@@ -157,7 +157,7 @@ static __always_inline u64 become_runnable(struct task_struct *p, struct rfs_tas
 static __noinline void join_late(struct task_struct *p, struct rfs_task *t, u32 cpu)
 {
     scx_bpf_task_set_dsq_vtime(p, become_runnable(p, t, cpu, t->slept));
-    t->to_local = false;
+    t->is_new = t->to_local = false;
 }
 
 static __always_inline void insert(struct task_struct *p, struct rfs_task *t, struct rfs_queue *q, u32 cpu,
@@ -195,7 +195,7 @@ static __noinline void enqueue_joining(struct task_struct *p, struct rfs_task *t
     struct rfs_queue *q = queue_of(cpu);
 
     if (t->to_local) {
-        t->to_local = false;
+        t->is_new = t->to_local = false;
         scx_bpf_task_set_dsq_vtime(p, time_norm);
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
@@ -300,7 +300,6 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
         time_norm = here_norm;
         scx_bpf_task_set_dsq_vtime(p, time_norm);
     }
-    t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_time_norm = time_norm;
     q->curr_inv = t->inv;
