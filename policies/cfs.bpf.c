@@ -47,13 +47,22 @@
 
 char _license[] SEC("license") = "GPL";
 
+/* An idle CPU waits for this task. */
+static __always_inline void reserve(struct task_struct *p)
+{
+    struct cfs_task *t = task_of(p);
+
+    if (t)
+        t->to_local = true;
+}
+
 s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
     s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
-        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+        reserve(p);
     else if (rule_sync_keeps_waker && (wake_flags & SCX_WAKE_SYNC))
         queue_of(this_cpu())->sync_pid = (u32)p->pid;
     return cpu;
@@ -77,9 +86,9 @@ static __always_inline u64 place_woken(struct cfs_queue *q, struct cfs_task *t, 
     u64 base = placement_base(q);
 
     if (TREE_AVG || APPROX_AVG)
-        base = averaged_base(q, nr_queued(q) - 1, q->load - t->weight, base);
+        base = averaged_base(q, nr_queued(q) - 1, q->load - t->load.weight, base);
     if (FAIR_SLEEPERS)
-        base -= sleeper_credit(q, t->is_idle, t->weight, t->inverse);
+        base -= sleeper_credit(q, t->is_idle, t->load.weight, t->load.inverse);
     return max_time(vruntime, base);
 }
 
@@ -100,12 +109,12 @@ SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
     parent = queue_in(t->group, here);
     src = elsewhere ? parent : q;
     nr = nr_queued(src) + (elsewhere ? 1 : 0);
-    load = src->load + (elsewhere ? t->weight : 0);
+    load = src->load + (elsewhere ? t->load.weight : 0);
     vruntime = placement_base(src);
     if (TREE_AVG || APPROX_AVG)
-        vruntime = averaged_base(src, nr - 1, load - t->weight, vruntime);
+        vruntime = averaged_base(src, nr - 1, load - t->load.weight, vruntime);
     if (START_DEBIT)
-        vruntime += sched_vslice(src, nr, load, t->weight, t->inverse, t->is_idle);
+        vruntime += sched_vslice(src, nr, load, t->load.weight, t->load.inverse, t->is_idle);
     if (rule_place_never_left && parent->curr_pid && (elsewhere || here == cpu))
         vruntime = max_time(parent->curr_vruntime, vruntime);
     if (sched_child_runs_first && here == cpu && q->curr_pid && time_diff(q->curr_vruntime, vruntime) < 0) {
@@ -118,32 +127,38 @@ SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
     return elsewhere ? migrated_vruntime(vruntime, t->group, here, cpu) : vruntime;
 }
 
-/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
-void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
+/*
+ * enqueue_entity for a task that becomes able to run: it wakes up, is new, or comes back after an attribute change.
+ * Returns its vruntime.
+ */
+static __always_inline u64 join(struct task_struct *p, struct cfs_task *t, u32 cpu, bool wakes)
 {
-    u32 cpu = task_cpu(p);
-    struct cfs_task *t = task_of(p);
+    u64 vruntime = p->scx.dsq_vtime;
     struct cfs_queue *q;
-    u64 vruntime;
 
-    if (!t)
-        return;
     update_curr_by_clock(cpu);
-    vruntime = p->scx.dsq_vtime;
     if (t->cpu != cpu && !t->is_new)
         vruntime = migrated_vruntime(vruntime, t->group, t->cpu, cpu);
     t->is_idle = p->policy == SCHED_IDLE;
-    set_task_weight(p, &t->weight, &t->inverse);
+    set_task_weight(p, &t->load.weight, &t->load.inverse);
     account_enqueue(p, t, cpu);
+    t->is_queued = true;
     q = queue_in(t->group, cpu);
     if (t->is_new) {
         vruntime = place_new(cpu, t, (u32)p->pid);
-    } else if (enq_flags & SCX_ENQ_WAKEUP) {
+    } else if (wakes) {
         vruntime = place_woken(q, t, vruntime);
         if (ADAPTIVE_GRAN)
             note_wakeup_by_current();
     }
-    scx_bpf_task_set_dsq_vtime(p, vruntime);
+    return vruntime;
+}
+
+/* The same for one that the kernel runs without ops.enqueue: a running task restored, or one that must not migrate. */
+static __noinline void join_late(struct task_struct *p, struct cfs_task *t, u32 cpu)
+{
+    scx_bpf_task_set_dsq_vtime(p, join(p, t, cpu, t->slept));
+    t->is_new = t->to_local = false;
 }
 
 /* check_preempt_curr for a task that was queued on a CPU where another one runs. */
@@ -158,19 +173,62 @@ static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, s
     current->skip_clock_update = current->need_resched && rule_clock_stands;
 }
 
-/* Puts a task into the queue of a CPU. */
-static __always_inline void insert(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 enq_flags)
+/* Puts a task into its group's queue. */
+static __always_inline void insert_in_group(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 vruntime,
+                                            u64 enq_flags)
 {
-    u64 vruntime = p->scx.dsq_vtime;
-    struct cfs_queue *q;
+    struct cfs_queue *q = queue_in(t->group, cpu);
 
-    if (unlikely(t->cpu != cpu))
-        vruntime = migrate(p, t, cpu, vruntime);
-    q = queue_in(t->group, cpu);
     note_inserted(&q->left, vruntime);
-    scx_bpf_dsq_insert_vtime(p, dsq_in(t->group, cpu), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
-    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
+    scx_bpf_dsq_insert_vtime(p, dsq_in(t->group, cpu), SCX_SLICE_INF, vruntime, enq_flags);
+    if (rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
         update_min_vruntime(q);
+}
+
+/* Puts a task into the queue of a CPU. */
+static __always_inline void insert(struct task_struct *p, struct cfs_task *t, struct cfs_queue *root, u32 cpu,
+                                   u64 vruntime, u64 enq_flags)
+{
+    enq_flags &= ~SCX_ENQ_PREEMPT;
+    if (unlikely(t->group)) {
+        insert_in_group(p, t, cpu, vruntime, enq_flags);
+        return;
+    }
+    note_inserted(&root->left, vruntime);
+    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, vruntime, enq_flags);
+}
+
+/* put_prev_entity for a task that was preempted; or one comes back, perhaps after it had to leave another CPU. */
+static __always_inline void insert_again(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 vruntime,
+                                         u64 enq_flags)
+{
+    struct cfs_queue *root = queue_of(cpu);
+    u32 to = balance_active_push(p, cpu);
+
+    if (unlikely(t->cpu != to))
+        vruntime = migrate(p, t, to, vruntime);
+    insert(p, t, likely(to == cpu) ? root : queue_of(to), to, vruntime, enq_flags);
+}
+
+/* A task joins the queue of its CPU. */
+static __noinline void enqueue_joining(struct task_struct *p, struct cfs_task *t, u32 cpu, u64 enq_flags)
+{
+    u64 vruntime = join(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP);
+
+    if (t->to_local) {
+        t->is_new = t->to_local = false;
+        scx_bpf_task_set_dsq_vtime(p, vruntime);
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        return;
+    }
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
+        insert_again(p, t, cpu, vruntime, enq_flags);
+        return;
+    }
+    insert(p, t, queue_of(cpu), cpu, vruntime, enq_flags);
+    if (current_queue(cpu)->curr_pid)
+        check_preempt_curr(cpu, p, t);
+    t->is_new = false;
 }
 
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
@@ -179,18 +237,12 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     u32 cpu = task_cpu(p);
     struct cfs_task *t = task_of(p);
 
-    if (!t) {
+    if (!t)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
-        return;
-    }
-    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
-        insert(p, t, balance_active_push(p, cpu), enq_flags);
-        return;
-    }
-    insert(p, t, cpu, enq_flags);
-    if (current_queue(cpu)->curr_pid)
-        check_preempt_curr(cpu, p, t);
-    t->is_new = false;
+    else if (t->is_queued)
+        insert_again(p, t, cpu, p->scx.dsq_vtime, enq_flags);
+    else
+        enqueue_joining(p, t, cpu, enq_flags);
 }
 
 /* The current task stays: it is alone, or still the best. */
@@ -241,7 +293,7 @@ SEPARATE void check_bypass(u32 cpu, struct cfs_queue *q)
 {
     u64 left = 0;
 
-    if (q && nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_left(q, &left) &&
+    if (q && nr_running(cpu) > 1 && find_left(q, &left) &&
         time_diff(q->curr_vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) &&
         ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
@@ -256,18 +308,16 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 
     if (!t)
         return;
-    if (unlikely(t->cpu != cpu))
+    if (unlikely(!t->is_queued))
+        join_late(p, t, cpu);
+    else if (unlikely(t->cpu != cpu))
         scx_bpf_task_set_dsq_vtime(p, migrate(p, t, cpu, p->scx.dsq_vtime));
     q = queue_in(t->group, cpu);
-    t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_vruntime = p->scx.dsq_vtime;
-    q->curr_weight = t->weight;
-    q->curr_inverse = t->inverse;
+    q->curr_load = t->load;
     q->curr_policy = p->policy;
-    q->curr_sum_exec = q->curr_slice_exec = p->se.sum_exec_runtime - root->carry_ns;
-    q->curr_clock_ns = (likely(root->picked) ? root->chosen_ns : scx_bpf_now()) - root->carry_ns;
-    root->carry_ns = 0;
+    q->curr_sum_exec = q->curr_slice_exec = p->se.sum_exec_runtime;
     note_chosen(q);
     q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
     q->curr_last_wakeup_ns = t->last_wakeup_ns;
@@ -280,9 +330,15 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
         if (t->group)
             set_next_groups(t->group, cpu);
     }
-    if (!root->picked)
+    if (likely(root->picked)) {
+        q->curr_clock_ns = root->chosen_ns;
+        root->picked = 0;
+    } else {
+        q->curr_clock_ns = scx_bpf_now();
         check_bypass(cpu, q);
-    root->picked = 0;
+    }
+    if (rule_clock_stands && root->carry_ns)
+        take_carried(root, q);
     if (HRTICK)
         hrtick_start(q, cpu);
 }
@@ -321,12 +377,12 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
     u32 cpu = task_cpu(p);
-    struct cfs_queue *q = current_queue(cpu);
+    struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
 
     if (q->curr_pid != (u32)p->pid)
         return;
     charge_stopped(q, p);
-    if (!is_in_transit(queue_of(cpu), q))
+    if (!is_in_transit(root, q))
         update_min_vruntime(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (ADAPTIVE_GRAN) {
@@ -341,7 +397,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
     if (!runnable)
         q->stopped_pid = (u32)p->pid;
     if (unlikely(q->group))
-        put_prev_groups(q->group, cpu);
+        put_prev_groups(q->group, q->cpu);
 }
 
 /* The other half: a task goes to sleep, or out for an attribute change. */
@@ -349,18 +405,23 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct cfs_task *t = task_of(p);
     struct cfs_queue *q;
+    bool ran;
 
-    if (!t)
+    if (!t || !t->is_queued)
         return;
+    t->is_queued = false;
+    t->slept = deq_flags & SCX_DEQ_SLEEP;
     q = queue_in(t->group, t->cpu);
     account_dequeue(p, t);
     clear_buddies(q, (u32)p->pid);
-    if (q->stopped_pid != (u32)p->pid)
-        forget_leftmost(&q->left);
+    ran = q->stopped_pid == (u32)p->pid;
     q->stopped_pid = 0;
+    if (!ran)
+        forget_leftmost(&q->left);
     if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_queued(q))
         update_min_vruntime(q);
-    if (HRTICK)
+    /* When it ran, there is no current task now. */
+    if (!ran && HRTICK)
         hrtick_update(t->cpu);
 }
 
@@ -378,7 +439,7 @@ bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
     if (sched_compat_yield || (rule_batch_yields_right && from->policy == SCHED_BATCH)) {
         if (peek_queue(dsq_of(q), SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
             q->curr_vruntime = rightmost + 1;
-    } else if (rule_yield_skips && nr_running[cpu] > 1) {
+    } else if (rule_yield_skips && nr_running(cpu) > 1) {
         clear_buddies(q, q->curr_pid);
         q->skip_pid = q->curr_pid;
         q->has_buddies = true;
@@ -411,6 +472,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
         queue_of(cpu)->cpu = cpu;
     }
     err = create_cpu_queues();
+    init_scaling(rule_scaling_cpus_max);
     if (!err)
         err = balance_init();
     return err ?: hrtick_init();
@@ -418,11 +480,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 
 EXIT_RECORD(cfs)
 
-SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .runnable = (void *)cfs_runnable,
-               .enqueue = (void *)cfs_enqueue, .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running,
-               .tick = (void *)cfs_tick, .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent,
-               .yield = (void *)cfs_yield, .init_task = (void *)cfs_init_task, .init = (void *)cfs_init,
-               .exit = (void *)cfs_exit, .cgroup_init = (void *)cfs_cgroup_init,
-               .cgroup_exit = (void *)cfs_cgroup_exit, .cgroup_move = (void *)cfs_cgroup_move,
-               .cgroup_set_weight = (void *)cfs_cgroup_set_weight, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
-               .name = "cfs");
+SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .enqueue = (void *)cfs_enqueue,
+               .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running, .tick = (void *)cfs_tick,
+               .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent, .yield = (void *)cfs_yield,
+               .init_task = (void *)cfs_init_task, .init = (void *)cfs_init, .exit = (void *)cfs_exit,
+               .cgroup_init = (void *)cfs_cgroup_init, .cgroup_exit = (void *)cfs_cgroup_exit,
+               .cgroup_move = (void *)cfs_cgroup_move, .cgroup_set_weight = (void *)cfs_cgroup_set_weight,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs");

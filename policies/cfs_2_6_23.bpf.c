@@ -57,7 +57,7 @@ static __always_inline u64 place_new(struct cfs2623_queue *q, u32 cpu, struct ta
     t->wait_runtime = 0;
     if (!sched_child_runs_first || this_cpu() != cpu || !q->curr_pid || p->tgid != p->pid)
         return q->fair_clock;
-    gran_ns = granularity(nr_running[cpu]);
+    gran_ns = granularity(nr_running(cpu));
     if (SKIP_INITIAL)
         t->wait_start_fair = 0;
     if (START_DEBIT)
@@ -84,7 +84,7 @@ void BPF_STRUCT_OPS(cfs2623_runnable, struct task_struct *p, u64 enq_flags)
         key = place_new(q, cpu, p, t);
     } else {
         if (enq_flags & SCX_ENQ_WAKEUP)
-            end_sleep(q, t, p->policy, cpu_weight[cpu], *cpu_load_of(cpu, 2));
+            end_sleep(q, t, p->policy, cpu_weight(cpu), *cpu_load_of(cpu, 2));
         wait_start(q, t);
         key = key_of(q->fair_clock, t->wait_runtime, t->weight, t->inverse);
     }
@@ -98,7 +98,7 @@ static __always_inline bool had_ideal_turn(const struct cfs2623_queue *q, u32 cp
 {
     u64 ran_ns = curr_ran(q);
 
-    return ran_ns > min_granularity() && ran_ns * nr_running[cpu & (MAX_CPUS - 1)] > scaled(sched_latency_ns);
+    return ran_ns > min_granularity() && ran_ns * nr_running(cpu) > scaled(sched_latency_ns);
 }
 
 /* __check_preempt_curr_fair: whether a task with that key should run in place of the current one. */
@@ -236,7 +236,7 @@ void BPF_STRUCT_OPS(cfs2623_running, struct task_struct *p)
     q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead_ns = 0;
     /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task further left joined meanwhile. */
-    if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
+    if (!q->picked && nr_running(cpu) > 1 && find_leftmost(&q->left, cpu) &&
         preempts(q, cpu, q->left.vtime, wakeup_granularity(SCHED_NORMAL)) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
@@ -255,8 +255,8 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
     refresh_curr_key(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     balances = balance_tick(cpu);
-    turn_over = nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
-                preempts(q, cpu, q->left.vtime, granularity(nr_running[cpu]));
+    turn_over = nr_running(cpu) > 1 && find_leftmost_verified(&q->left, cpu) &&
+                preempts(q, cpu, q->left.vtime, granularity(nr_running(cpu)));
     q->balances = balances && !turn_over;
     if (balances || turn_over)
         scx_bpf_task_set_slice(p, 0);
@@ -317,7 +317,7 @@ bool BPF_STRUCT_OPS(cfs2623_yield, struct task_struct *from, struct task_struct 
     struct cfs2623_queue *q = queue_of(cpu);
     u64 rightmost = 0;
 
-    if (q->curr_pid != (u32)from->pid || nr_running[cpu] < 2)
+    if (q->curr_pid != (u32)from->pid || nr_running(cpu) < 2)
         return false;
     update_curr(q, cpu, from);
     if (!sched_compat_yield)
@@ -348,6 +348,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs2623_init)
         queue_of(cpu)->curr_prio = IDLE_PRIO;
     }
     err = create_cpu_queues();
+    init_scaling(MAX_CPUS);
     return err ?: balance_init();
 }
 

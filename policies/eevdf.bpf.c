@@ -250,7 +250,7 @@ static __noinline void run_unpicked(const struct task_struct *p)
     struct eevdf_queue *q = queue_of(cpu);
     bool restored = q->restored_pid == (u32)p->pid;
 
-    q->bypassed = !q->picked && !restored && nr_running[cpu] > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
+    q->bypassed = !q->picked && !restored && nr_running(cpu) > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
     if (q->bypassed) {
         q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
         preempt_curr(q, cpu);
@@ -446,6 +446,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
     s32 err = create_cpu_queues();
     u32 cpu;
 
+    init_scaling(SCALING_CPUS_MAX);
     tick_ns = 1000000000ULL / (CONFIG_HZ ?: 1000);
     for_range (cpu, nr_cpus)
         queue_of(cpu)->zero = ZERO_START;

@@ -282,7 +282,7 @@ static __noinline void check_bypass(struct o1_queue *q, struct o1_task *t)
 
     if (t->array != q->active && !scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)))
         swap_arrays(q);
-    if (nr_running[cpu] > 1 && first_key(queue_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio &&
+    if (nr_running(cpu) > 1 && first_key(queue_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio &&
         ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }

@@ -47,9 +47,7 @@ static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
 
 static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
 {
-    struct rfs_task *t = task_of(p);
-
-    return t ? t->last_ran_ns : 0;
+    return p->se.exec_start;
 }
 
 static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
@@ -72,13 +70,22 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
 #include "balance.bpf.h"
 
+/* An idle CPU waits for this task. */
+static __always_inline void reserve(struct task_struct *p)
+{
+    struct rfs_task *t = task_of(p);
+
+    if (t)
+        t->to_local = true;
+}
+
 s32 BPF_STRUCT_OPS(rfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
     s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
-        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+        reserve(p);
     return cpu;
 }
 
@@ -121,17 +128,13 @@ static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u3
     return time_norm;
 }
 
-/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
-void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
+/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Returns its time. */
+static __always_inline u64 become_runnable(struct task_struct *p, struct rfs_task *t, u32 cpu, bool wakes)
 {
-    struct rfs_task *t = task_of(p);
-    u32 cpu = task_cpu(p);
     struct rfs_queue *q = queue_of(cpu);
     u64 time_norm = p->scx.dsq_vtime;
     bool stale;
 
-    if (!t)
-        return;
     account_clock(q);
     if (t->cpu == cpu) {
         stale = is_stale(q, t);
@@ -143,10 +146,69 @@ void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
     read_nice(p, t);
     if (t->is_new)
         time_norm = place_new(q, t, cpu);
-    else if (enq_flags & SCX_ENQ_WAKEUP)
+    else if (wakes)
         time_norm = place_woken(q, t, time_norm, stale);
     join(q, t, cpu, time_norm);
-    scx_bpf_task_set_dsq_vtime(p, time_norm);
+    t->is_queued = true;
+    return time_norm;
+}
+
+/* One that the kernel runs without ops.enqueue: a running task restored, or one that must not migrate at present. */
+static __noinline void join_late(struct task_struct *p, struct rfs_task *t, u32 cpu)
+{
+    scx_bpf_task_set_dsq_vtime(p, become_runnable(p, t, cpu, t->slept));
+    t->is_new = t->to_local = false;
+}
+
+static __always_inline void insert(struct task_struct *p, struct rfs_task *t, struct rfs_queue *q, u32 cpu,
+                                   u64 time_norm, u64 enq_flags)
+{
+    t->time_norm = time_norm;
+    note_inserted(&q->left, time_norm);
+    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
+}
+
+/* A task was preempted, or comes back, perhaps after it had to leave another CPU. */
+static __always_inline void insert_again(struct task_struct *p, struct rfs_task *t, u32 cpu, u64 time_norm,
+                                         u64 enq_flags)
+{
+    struct rfs_queue *q = queue_of(cpu);
+
+    if (unlikely(q->balance_call)) {
+        cpu = balance_active_push(p, cpu);
+        q = queue_of(cpu);
+    }
+    if (unlikely(t->cpu != cpu)) {
+        u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
+
+        migrate(t, cpu, task_cpu(p), time_norm, here_norm);
+        time_norm = here_norm;
+    }
+    insert(p, t, q, cpu, time_norm, enq_flags);
+    offer_to_idle_cpu(p);
+}
+
+/* A task joins the queue of its CPU. */
+static __noinline void enqueue_joining(struct task_struct *p, struct rfs_task *t, u32 cpu, u64 enq_flags)
+{
+    u64 time_norm = become_runnable(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP);
+    struct rfs_queue *q = queue_of(cpu);
+
+    if (t->to_local) {
+        t->is_new = t->to_local = false;
+        scx_bpf_task_set_dsq_vtime(p, time_norm);
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        return;
+    }
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
+        insert_again(p, t, cpu, time_norm, enq_flags);
+        return;
+    }
+    insert(p, t, q, cpu, time_norm, enq_flags);
+    t->is_new = false;
+    if (q->curr_pid && WAKEUP_PREEMPTION &&
+        time_diff(q->curr_time_norm, time_norm) > gran_norm(wakeup_granularity_ns, q->curr_inv))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
@@ -154,35 +216,21 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct rfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    u64 time_norm = p->scx.dsq_vtime;
-    struct rfs_queue *q;
-    bool joins;
 
-    if (!t) {
+    if (!t)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
-        return;
-    }
-    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    if (!joins)
-        cpu = balance_active_push(p, cpu);
-    if (t->cpu != cpu) {
-        u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
+    else if (t->is_queued)
+        insert_again(p, t, cpu, p->scx.dsq_vtime, enq_flags);
+    else
+        enqueue_joining(p, t, cpu, enq_flags);
+}
 
-        migrate(t, cpu, task_cpu(p), time_norm, here_norm);
-        time_norm = here_norm;
-    }
-    q = queue_of(cpu);
-    t->time_norm = time_norm;
-    note_inserted(&q->left, time_norm);
-    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
-    if (!joins) {
-        offer_to_idle_cpu(p);
-        return;
-    }
-    t->is_new = false;
-    if (q->curr_pid && WAKEUP_PREEMPTION &&
-        time_diff(q->curr_time_norm, time_norm) > gran_norm(wakeup_granularity_ns, q->curr_inv))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+/* Dispatch picked the next task. `charged`: it has read the clock for the one before. */
+static __always_inline void note_picked(struct rfs_queue *q, bool charged)
+{
+    q->picked = true;
+    if (!charged)
+        q->curr_clock_ns = scx_bpf_now();
 }
 
 /* Nothing waits here: the CPU pulls a task, or becomes idle. */
@@ -191,7 +239,7 @@ static __noinline void go_idle(struct rfs_queue *q, u32 cpu)
     forget_leftmost(&q->left);
     if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
         forget_leftmost(&q->left);
-        q->picked = true;
+        note_picked(q, false);
         return;
     }
     balance_nothing_came(cpu);
@@ -211,7 +259,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     if (!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
             took_leftmost(&q->left, cpu, 1 + (u32)prev_runs);
-            q->picked = true;
+            note_picked(q, prev_runs);
             return;
         }
         forget_leftmost(&q->left);
@@ -226,7 +274,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
 /* The current task bypassed dispatch (idle CPU, or back after a real-time task): one far behind it may have joined. */
 static __noinline void check_bypass(struct rfs_queue *q, u32 cpu)
 {
-    if (nr_running[cpu & (MAX_CPUS - 1)] > 1 && find_leftmost(&q->left, cpu) &&
+    if (nr_running(cpu) > 1 && find_leftmost(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) &&
         ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
@@ -238,28 +286,31 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     struct rfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
     struct rfs_queue *q = queue_of(cpu);
-    u64 time_norm = p->scx.dsq_vtime;
+    u64 time_norm;
 
     if (!t)
         return;
-    if (t->cpu != cpu) {
+    if (unlikely(!t->is_queued))
+        join_late(p, t, cpu);
+    time_norm = p->scx.dsq_vtime;
+    if (unlikely(t->cpu != cpu)) {
         u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
 
         migrate(t, cpu, cpu, time_norm, here_norm);
         time_norm = here_norm;
         scx_bpf_task_set_dsq_vtime(p, time_norm);
     }
-    t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_time_norm = time_norm;
     q->curr_inv = t->inv;
     q->curr_average_weight = t->average_weight;
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
     q->curr_seen_exec = p->se.sum_exec_runtime;
-    q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead = 0;
-    if (!q->picked)
+    if (!q->picked) {
+        q->curr_clock_ns = scx_bpf_now();
         check_bypass(q, cpu);
+    }
     q->picked = false;
 }
 
@@ -275,28 +326,33 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
         return;
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    if (nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
+    if (nr_running(cpu) > 1 && find_leftmost_verified(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(granularity_ns, q->curr_inv))
         scx_bpf_task_set_slice(p, 0);
+}
+
+/* The part of a unit for which a task that stops has not been charged. */
+static __always_inline void keep_rest(const struct rfs_queue *q, struct task_struct *p)
+{
+    struct rfs_task *t = task_of(p);
+
+    if (t)
+        t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
 }
 
 /* A task leaves its CPU. It stays in the sums. */
 void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 {
-    struct rfs_task *t = task_of(p);
-    struct rfs_queue *q;
+    struct rfs_queue *q = queue_of(task_cpu(p));
 
-    if (!t)
-        return;
-    q = queue_of(t->cpu);
     if (q->curr_pid != (u32)p->pid)
         return;
     /* Where dispatch has charged it nothing is left. */
     if (p->se.sum_exec_runtime != q->curr_seen_exec || q->curr_ahead)
         account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-    t->last_ran_ns = q->curr_clock_ns;
+    if (rule_clock == CLOCK_MS32)
+        keep_rest(q, p);
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
@@ -309,13 +365,16 @@ void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
     struct rfs_queue *q;
     bool stopped;
 
-    if (!t)
+    if (!t || !t->is_queued)
         return;
+    t->is_queued = false;
+    t->slept = deq_flags & SCX_DEQ_SLEEP;
     q = queue_of(cpu);
     stopped = q->stopped_pid == (u32)p->pid;
     q->stopped_pid = 0;
     if (t->cpu == cpu) {
-        account_clock(q);
+        if (!stopped)
+            account_clock(q);
         leave(q, t, cpu, p->scx.dsq_vtime);
     } else {
         leave_other(t, p->scx.dsq_vtime);
@@ -369,6 +428,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
     s32 err = create_cpu_queues();
     u32 cpu;
 
+    init_scaling(MAX_CPUS);
     rfs_make_tables();
     for_range (cpu, MAX_CPUS) {
         queue_of(cpu)->sums.time_norm_base = time_norm_start;
@@ -379,8 +439,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
 
 EXIT_RECORD(rfs)
 
-SCX_OPS_DEFINE(rfs_ops, .select_cpu = (void *)rfs_select_cpu, .runnable = (void *)rfs_runnable,
-               .enqueue = (void *)rfs_enqueue, .dispatch = (void *)rfs_dispatch, .running = (void *)rfs_running,
-               .tick = (void *)rfs_tick, .stopping = (void *)rfs_stopping, .quiescent = (void *)rfs_quiescent,
-               .yield = (void *)rfs_yield, .init_task = (void *)rfs_init_task, .init = (void *)rfs_init,
-               .exit = (void *)rfs_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "rfs");
+SCX_OPS_DEFINE(rfs_ops, .select_cpu = (void *)rfs_select_cpu, .enqueue = (void *)rfs_enqueue,
+               .dispatch = (void *)rfs_dispatch, .running = (void *)rfs_running, .tick = (void *)rfs_tick,
+               .stopping = (void *)rfs_stopping, .quiescent = (void *)rfs_quiescent, .yield = (void *)rfs_yield,
+               .init_task = (void *)rfs_init_task, .init = (void *)rfs_init, .exit = (void *)rfs_exit,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "rfs");

@@ -335,8 +335,8 @@ static __noinline void check_bypass(struct sd_queue *q, u32 cpu)
 {
     u64 first = 0;
 
-    if (nr_running[cpu & (MAX_CPUS - 1)] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
-        level_of_key(first) < q->curr_level && ask_for_choice(cpu))
+    if (nr_running(cpu) > 1 && first_key(array_id(cpu, q->rotation), &first) && level_of_key(first) < q->curr_level &&
+        ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
@@ -456,6 +456,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
 
     if (err)
         return err;
+    init_scaling(MAX_CPUS);
     for (u32 i = 0; i < NICE_LEVELS; i++)
         nice_levels[i] = is_rotating() ? last_levels(slot_count(i)) : dithered_levels(slot_count(i));
     for (u32 i = 0; i < NICE_LEVELS; i++)

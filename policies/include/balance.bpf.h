@@ -147,7 +147,7 @@ SEPARATE void carry_out(u32 cpu)
         }
         moved = 0;
         b->all_pinned = false;
-        if (nr_running[busiest] > 1)
+        if (cpu_tasks[busiest].nr > 1)
             moved = move_tasks(busiest, cpu, b->scan.imbalance, level);
         if (trace_balance && moved)
             bpf_printk("balance moved: cpu %d level %d from %d tasks %d", cpu, level, busiest, moved);
@@ -180,7 +180,7 @@ SEPARATE void serve_requests(u32 cpu)
     }
     if (b->kicked) {
         b->kicked = false;
-        if (!nr_running[cpu & (MAX_CPUS - 1)]) {
+        if (!nr_running(cpu)) {
             b->idle_pass = true;
             decay_idle_load(cpu);
             begin_balance(cpu, IDLE);
@@ -272,7 +272,7 @@ SEPARATE u32 newidle_levels(u32 cpu)
             }
             busiest = b->scan.busiest_cpu & (MAX_CPUS - 1);
             b->all_pinned = false;
-            if (nr_running[busiest] > 1)
+            if (cpu_tasks[busiest].nr > 1)
                 moved = move_tasks(busiest, cpu, b->scan.imbalance, level);
             if (moved) {
                 b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed = 0;
@@ -320,7 +320,7 @@ static __always_inline bool newidle_balance(u32 cpu)
  */
 static __always_inline void balance_nothing_came(u32 cpu)
 {
-    if (unlikely(nr_running[cpu & (MAX_CPUS - 1)]))
+    if (unlikely(nr_running(cpu)))
         give_back(cpu);
 }
 
@@ -357,7 +357,7 @@ static __always_inline u32 balance_active_push(struct task_struct *p, u32 cpu)
         return cpu;
     to = (b->push_to - 1) & (MAX_CPUS - 1);
     b->push_to = 0;
-    if (nr_running[cpu & (MAX_CPUS - 1)] < 2 || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
+    if (nr_running(cpu) < 2 || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
         return cpu;
     if (trace_balance)
         bpf_printk("balance pushed: cpu %d level -1 to %d", cpu, to);

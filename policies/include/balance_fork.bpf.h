@@ -45,7 +45,7 @@ static __always_inline void see_cpu(struct idle_group *group, u32 cpu)
     group->load += load_of_cpu(cpu);
     group->util += util_of_cpu(cpu);
     group->runnable += runnable_of_cpu(cpu);
-    group->tasks += nr_running[BOUNDED(cpu, MAX_CPUS)];
+    group->tasks += cpu_tasks[BOUNDED(cpu, MAX_CPUS)].nr;
     group->idle += is_free(cpu);
     group->allowed++;
 }

@@ -64,8 +64,8 @@ static __always_inline u64 least(u64 a, u64 b)
 static __always_inline void add_cpu(struct group_scan *s, u32 cpu, u32 other, bool local, u32 idx)
 {
     u64 load = local ? target_load(other, idx) : source_load(other, idx);
-    u64 weight = cpu_weight[other & (MAX_CPUS - 1)];
-    u32 nr = nr_running[other & (MAX_CPUS - 1)];
+    u64 weight = cpu_weight(other);
+    u32 nr = nr_running(other);
 
     if (local) {
         if (!nr && s->balance_cpu == ~0u)
@@ -164,13 +164,13 @@ static __always_inline void close_cpus(u32 cpu, u32 level, u32 idx, u64 others)
     s->total_load = s->this_load + others;
     s->total_power = (span->end - span->first) * BALANCE_SCALE;
     s->balance_cpu = cpu;
-    s->this_nr = nr_running[cpu & (MAX_CPUS - 1)];
+    s->this_nr = nr_running(cpu);
     s->this_idle = !s->this_nr;
-    s->this_weight = cpu_weight[cpu & (MAX_CPUS - 1)];
+    s->this_weight = cpu_weight(cpu);
     s->this_power = s->busiest_power = BALANCE_SCALE;
     s->busiest_end = s->busiest_first + 1;
-    s->busiest_nr = nr_running[busiest];
-    s->busiest_weight = cpu_weight[busiest];
+    s->busiest_nr = cpu_tasks[busiest].nr;
+    s->busiest_weight = cpu_tasks[busiest].weight;
     s->found = s->max_load > 0;
 }
 
@@ -187,7 +187,7 @@ SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
         u32 ahead = own + 1 + i, place = ahead < end ? ahead : ahead - cpus, other = cpu_at(place);
 
         if (!is_left_out(b, other))
-            others += pass_cpu(&b->scan, place, source_load(other, idx), &nr_running[other]);
+            others += pass_cpu(&b->scan, place, source_load(other, idx), &cpu_tasks[other].nr);
     }
     close_cpus(cpu, level, idx, others);
 }
@@ -195,19 +195,17 @@ SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
 /* The averages of the CPUs from `at` on. */
 static __always_inline u64 pass_averages(struct group_scan *s, const u64 *averages, u32 at)
 {
-    const u64 *weights = &cpu_weight[at];
-    const u32 *nr = &nr_running[at];
+    const struct cpu_tasks *tasks = &cpu_tasks[at];
     u64 sum = 0;
     u32 j;
 
     averages += at;
     /* One address each for all of them. */
-    barrier_var(weights);
+    barrier_var(tasks);
     barrier_var(averages);
-    barrier_var(nr);
 #pragma unroll
     for (j = 0; j < SCAN_STEP; j++)
-        sum += pass_cpu(s, at + j, least(weights[j], averages[j]), nr + j);
+        sum += pass_cpu(s, at + j, least(tasks[j].weight, averages[j]), &tasks[j].nr);
     return sum;
 }
 
@@ -235,9 +233,9 @@ static __noinline void sum_step(u32 cpu, u32 at)
     for_range (j, SCAN_STEP) {
         u32 other = first + (j & (SCAN_STEP - 1));
 
-        s->sum_weight += cpu_weight[other];
-        if (nr_running[other] > 1 && cpu_weight[other] > s->max_cpu_load) {
-            s->max_cpu_load = cpu_weight[other];
+        s->sum_weight += cpu_tasks[other].weight;
+        if (cpu_tasks[other].nr > 1 && cpu_tasks[other].weight > s->max_cpu_load) {
+            s->max_cpu_load = cpu_tasks[other].weight;
             step->most_cpu = other;
         }
     }
@@ -268,7 +266,7 @@ static __always_inline u64 pass_part(struct group_scan *s, u32 idx, u32 first, u
     for_range (i, end - first) {
         u32 cpu = (first + i) & (MAX_CPUS - 1);
 
-        sum += pass_cpu(s, cpu, source_load(cpu, idx), &nr_running[cpu]);
+        sum += pass_cpu(s, cpu, source_load(cpu, idx), &cpu_tasks[cpu].nr);
     }
     return sum;
 }
@@ -409,9 +407,9 @@ SEPARATE u32 find_busiest_queue(u32 cpu)
 
     for_range (i, s->busiest_end - first) {
         u32 other = cpu_at(first + i);
-        u64 load = s->by_tasks ? nr_running[other] : cpu_weight[other];
+        u64 load = s->by_tasks ? cpu_tasks[other].nr : cpu_tasks[other].weight;
 
-        if (is_left_out(b, other) || (nr_running[other] == 1 && !s->by_tasks && load > s->imbalance))
+        if (is_left_out(b, other) || (cpu_tasks[other].nr == 1 && !s->by_tasks && load > s->imbalance))
             continue;
         if (load > max_load) {
             max_load = load;

@@ -97,8 +97,7 @@ struct balance_cpu balance_cpus[MAX_CPUS];
  * more to do than to pick a task. A scheduler may have it in a record of its own that each dispatch reads anyway.
  */
 #ifndef BALANCE_CALL
-u32 balance_calls[MAX_CPUS];
-#define BALANCE_CALL(cpu) balance_calls[(cpu) & (MAX_CPUS - 1)]
+#define BALANCE_CALL(cpu) (tasks_of(cpu)->balance_call)
 #endif
 /* cpu_load[k] of every CPU. By average, not by CPU: a search reads one of them, of many CPUs. */
 u64 cpu_loads[LOAD_AVERAGES][MAX_CPUS];
@@ -123,7 +122,7 @@ static __always_inline bool is_balancer_called(u32 cpu)
 
 /* The load that is averaged; a scheduler may define another measure (PRECISE_CPU_LOAD of 2.6.23). */
 #ifndef cpu_load_input
-#define cpu_load_input(cpu) (cpu_weight[(cpu) & (MAX_CPUS - 1)])
+#define cpu_load_input(cpu) cpu_weight(cpu)
 #endif
 
 /* cpu_load[k] of a CPU. */
@@ -135,9 +134,13 @@ static __always_inline u64 *cpu_load_of(u32 cpu, u32 k)
 /* The averages after a tick with this load. */
 static __always_inline void average_load(u32 cpu, u64 load)
 {
-    u64 *half = cpu_load_of(cpu, 1), *quarter = cpu_load_of(cpu, 2), one = load, two = load;
+    u64 *loads = cpu_load_of(cpu, 0), *half, *quarter, one = load, two = load;
 
-    *cpu_load_of(cpu, 0) = load;
+    /* One address for all three. */
+    barrier_var(loads);
+    half = loads + MAX_CPUS;
+    quarter = half + MAX_CPUS;
+    *loads = load;
     if (rule_load_rounds_up && load > *half)
         one += 1;
     if (rule_load_rounds_up && load > *quarter)
@@ -177,7 +180,7 @@ static __always_inline void decay_idle_load(u32 cpu)
     struct balance_cpu *b = balance_of(cpu);
     u64 jiffy = bpf_jiffies64();
 
-    if (!nr_running[cpu & (MAX_CPUS - 1)] && jiffy != b->load_jiffy) {
+    if (!nr_running(cpu) && jiffy != b->load_jiffy) {
         average_idle_ticks(cpu, jiffy - b->load_jiffy);
         b->load_jiffy = jiffy;
     }
@@ -202,14 +205,14 @@ static __always_inline u64 load_over_time(u32 cpu)
 #ifdef BALANCE_RECORDS
     return load_of_cpu(cpu);
 #else
-    return cpu_weight[cpu & (MAX_CPUS - 1)];
+    return cpu_weight(cpu);
 #endif
 }
 
 /* A low estimate of the load of a CPU from which a task might be taken. */
 static __always_inline u64 source_load(u32 cpu, u32 idx)
 {
-    u64 load = cpu_weight[cpu & (MAX_CPUS - 1)], average;
+    u64 load = cpu_weight(cpu), average;
 
     if (!idx)
         return load;
@@ -222,7 +225,7 @@ static __always_inline u64 source_load(u32 cpu, u32 idx)
 /* A high estimate of the load of a CPU to which a task might be moved. */
 static __always_inline u64 target_load(u32 cpu, u32 idx)
 {
-    u64 load = cpu_weight[cpu & (MAX_CPUS - 1)], average;
+    u64 load = cpu_weight(cpu), average;
 
     if (!idx)
         return load;

@@ -214,8 +214,8 @@ static __always_inline bool balance_tick(u32 cpu)
     update_cpu_load(cpu);
     if (nr_cpus < 2)
         return false;
-    if (nr_running[cpu & (MAX_CPUS - 1)] > 1) {
-        set_cpu_bit(overloaded_cpus, cpu);
+    if (nr_running(cpu) > 1) {
+        ensure_cpu_bit(overloaded_cpus, cpu);
         wake_idle_balancer(cpu);
     }
     return begin_balance(cpu, NOT_IDLE);

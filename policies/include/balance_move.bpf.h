@@ -184,7 +184,7 @@ SEPARATE void push_one(u32 cpu)
     struct balance_cpu *b = balance_of(cpu);
     u32 to = (b->push_to - 1) & (MAX_CPUS - 1), level, i, shared = 0;
 
-    if (nr_running[cpu & (MAX_CPUS - 1)] < 2) {
+    if (nr_running(cpu) < 2) {
         b->push_to = 0;
         return;
     }

@@ -29,7 +29,7 @@
 
 static __always_inline bool is_idle_cpu(u32 cpu)
 {
-    return !nr_running[cpu & (MAX_CPUS - 1)];
+    return !nr_running(cpu);
 }
 
 /* wake_idle: for a CPU with exactly one task, a nearby idle CPU. */
@@ -37,7 +37,7 @@ static __noinline u32 wake_idle(struct task_struct *p, u32 cpu)
 {
     u32 level, i, found = cpu;
 
-    if (nr_running[cpu & (MAX_CPUS - 1)] != 1)
+    if (nr_running(cpu) != 1)
         return cpu;
     for_range (level, DOMAIN_LEVELS) {
         const struct unit *span = unit_at(level + 1, place_of(cpu));
@@ -65,7 +65,7 @@ static __noinline u32 wake_idle(struct task_struct *p, u32 cpu)
 /* Whether a task that ran on `prev` shall wake up on `here`. */
 static __noinline bool wake_here(struct task_struct *p, u32 here, u32 prev, bool sync)
 {
-    u32 level = common_level(here, prev), nr = nr_running[here & (MAX_CPUS - 1)];
+    u32 level = common_level(here, prev), nr = nr_running(here);
     const struct domain_params *params = params_of(level);
     u64 percent = 100 + (params->imbalance_pct - 100) / 2, load, this_load, affine_load, weight, per_task;
 
@@ -82,7 +82,7 @@ static __noinline bool wake_here(struct task_struct *p, u32 here, u32 prev, bool
             weight = waker && nr ? balance_weight(waker) : 0;
             affine_load -= least(weight, affine_load);
         }
-        per_task = nr ? cpu_weight[here & (MAX_CPUS - 1)] / nr : BALANCE_SCALE;
+        per_task = nr ? cpu_weight(here) / nr : BALANCE_SCALE;
         if (affine_load <= load && affine_load + target_load(prev, params->wake_idx) <= per_task)
             return true;
         if (100 * (affine_load + balance_weight(p)) <= percent * load)
@@ -154,8 +154,8 @@ static __noinline u32 find_idlest_cpu(struct task_struct *p, u32 cpu)
     for_range (i, s->end - first) {
         u32 other = cpu_at(first + i);
 
-        if (cpu_weight[other] < s->cpu_load && bpf_cpumask_test_cpu(other, p->cpus_ptr)) {
-            s->cpu_load = cpu_weight[other];
+        if (cpu_tasks[other].weight < s->cpu_load && bpf_cpumask_test_cpu(other, p->cpus_ptr)) {
+            s->cpu_load = cpu_tasks[other].weight;
             s->cpu = other;
         }
     }

@@ -50,7 +50,7 @@ bool cpu_claimed[MAX_CPUS];
 /* available_idle_cpu: it has no task, and none is about to be queued there. */
 static __always_inline bool is_free(u32 cpu)
 {
-    return !nr_running[BOUNDED(cpu, MAX_CPUS)] && !cpu_claimed[BOUNDED(cpu, MAX_CPUS)];
+    return !cpu_tasks[BOUNDED(cpu, MAX_CPUS)].nr && !cpu_claimed[BOUNDED(cpu, MAX_CPUS)];
 }
 
 /* Subtracts a part from a sum, as far as the sum contains it. */
@@ -75,7 +75,7 @@ static __always_inline void take_removed(u64 *sum, u64 *removed)
 static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
 {
     struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)], *removed = &cpu_removed[BOUNDED(cpu, MAX_CPUS)];
-    u32 nr = nr_running[BOUNDED(cpu, MAX_CPUS)];
+    u32 nr = cpu_tasks[BOUNDED(cpu, MAX_CPUS)].nr;
     struct pelt_span span;
 
     if (unlikely(READ_ONCE(removed->load))) {
@@ -86,7 +86,7 @@ static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
     if ((s64)(now - sums->at) <= 0)
         return sums;
     span = pelt_span(sums->at, now);
-    sums->load = pelt_after(sums->load, span, cpu_weight[BOUNDED(cpu, MAX_CPUS)]);
+    sums->load = pelt_after(sums->load, span, cpu_tasks[BOUNDED(cpu, MAX_CPUS)].weight);
     sums->runnable = pelt_after(sums->runnable, span, nr);
     sums->util = pelt_after(sums->util, span, nr > 0);
     sums->at = now;
@@ -126,7 +126,7 @@ SEPARATE void idle_loads_fade(u64 jiffy)
 
     WRITE_ONCE(idle_loads_jiffy, jiffy + IDLE_LOADS_MS * (CONFIG_HZ ?: 1000) / 1000);
     for_range (cpu, nr_cpus) {
-        if (!nr_running[BOUNDED(cpu, MAX_CPUS)])
+        if (!cpu_tasks[BOUNDED(cpu, MAX_CPUS)].nr)
             cpu_pelt_until(cpu, now);
     }
 }

@@ -39,7 +39,7 @@
  */
 static __always_inline bool takes_idle(struct task_struct *p, u32 cpu)
 {
-    if (nr_running[cpu & (MAX_CPUS - 1)] || !bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr) ||
+    if (nr_running(cpu) || !bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr) ||
         !scx_bpf_test_and_clear_cpu_idle((s32)cpu))
         return false;
     cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = true;
@@ -105,7 +105,7 @@ static __always_inline bool is_drawn(const struct balance_record *waker, const s
 
     if (by_interrupt && is_free(here) && shares_cache(here, prev))
         return !prev_free;
-    if (sync && nr_running[here & (MAX_CPUS - 1)] == 1)
+    if (sync && nr_running(here) == 1)
         return true;
     return !prev_free && is_lighter(waker, wakee, here, prev, sync);
 }
@@ -156,7 +156,7 @@ static __always_inline u32 wake_target(struct task_struct *p, const struct balan
                                        u64 wake_flags)
 {
     u32 here = this_cpu();
-    bool by_interrupt = in_interrupt(!nr_running[here & (MAX_CPUS - 1)]);
+    bool by_interrupt = in_interrupt(!nr_running(here));
     struct task_struct *current = by_interrupt ? NULL : (struct task_struct *)bpf_get_current_task_btf();
     struct balance_record *waker = current ? balance_record_of(current) : NULL;
     bool sync = (wake_flags & SCX_WAKE_SYNC) && current && !(current->flags & PF_EXITING);

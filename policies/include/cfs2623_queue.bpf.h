@@ -49,6 +49,7 @@ struct cfs2623_queue {
     u32 pulled;                                    /* if any since the tick that asked for it */
     u32 balances;                                  /* that tick rescheduled only for the load balancer */
     s32 curr_prio;                                 /* static_prio; IDLE_PRIO when idle */
+    u32 balance_call;                              /* see BALANCE_CALL */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is the key. wait_runtime is the queue's while the task runs. */
@@ -72,10 +73,12 @@ static __always_inline struct cfs2623_queue *queue_of(u32 cpu)
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
 
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
+
 /* A base value times the factor of sched_init_granularity: 1 + floor(log2(CPUs)). */
 static __always_inline u64 scaled(u64 base_ns)
 {
-    u64 time_ns = base_ns * scaling_factor(sched_tunable_scaling, ~0u);
+    u64 time_ns = base_ns * scaling_factor(sched_tunable_scaling);
 
     return time_ns > SCALED_TIME_MAX_NS ? SCALED_TIME_MAX_NS : time_ns;
 }
@@ -193,7 +196,7 @@ static __always_inline void refresh_inverse(struct cfs2623_queue *q, u64 load)
 /* __update_curr: the current task ran for delta_ns. It was entitled to its share of that; the fair clock advances. */
 SEPARATE void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 {
-    u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_ns, mine_ns;
+    u64 load = READ_ONCE(tasks_of(cpu)->weight), fair_ns, mine_ns;
     s64 limit_ns;
 
     if (!q)
@@ -246,7 +249,7 @@ static __always_inline void update_curr_by_clock(struct cfs2623_queue *q, u32 cp
 SEPARATE u64 fair_clock_of_other(u32 cpu)
 {
     const struct cfs2623_queue *q = queue_of(cpu);
-    u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_clock = READ_ONCE(q->fair_clock);
+    u64 load = READ_ONCE(tasks_of(cpu)->weight), fair_clock = READ_ONCE(q->fair_clock);
     s64 delta_ns = (s64)(scx_bpf_now() - READ_ONCE(q->curr_clock_ns) - READ_ONCE(q->curr_ahead_ns));
 
     if (!READ_ONCE(q->curr_pid) || !load || delta_ns <= 0)
@@ -269,7 +272,7 @@ SEPARATE u64 precise_load(u32 cpu)
     q->seen_fair_clock = q->fair_clock;
     q->seen_exec_clock = q->exec_clock;
     if (!PRECISE_CPU_LOAD)
-        return cpu_weight[cpu & (MAX_CPUS - 1)];
+        return cpu_weight(cpu);
     /* After an idle time: the balancer makes up for the idle ticks that the kernel would have had. */
     if (interval_ns < tick_ns || interval_ns > 2 * tick_ns)
         interval_ns = tick_ns;

@@ -24,8 +24,8 @@ SEPARATE bool goes_on(struct cfs_queue *root, struct cfs_queue *q)
         return false;
     root->balance_only = false;
     return !find_left(q, &left) ||
-           time_diff(q->curr_vruntime, left) <=
-               (s64)wakeup_granularity(q, q->curr_weight, q->curr_inverse, q->curr_weight, q->curr_inverse);
+           time_diff(q->curr_vruntime, left) <= (s64)wakeup_granularity(q, q->curr_load.weight, q->curr_load.inverse,
+                                                                        q->curr_load.weight, q->curr_load.inverse);
 }
 
 /* Moves the first waiting task to this CPU. `not_waiting`: it, and the current task if that runs on. */
@@ -58,12 +58,13 @@ SEPARATE enum pick_result pick_with_buddies(struct cfs_queue *q, u32 cpu, bool p
 static __always_inline enum pick_result pick_waiting(struct cfs_queue *q, u32 cpu)
 {
     if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
-        q->pair_start_ns = scx_bpf_now();
+        q->pair_start_ns = q->chosen_ns;
     /* Without buddies, or when a single task waits, no comparison is needed. */
     if (q->has_buddies) {
-        if (nr_running[cpu] != 1)
+        if (nr_running(cpu) != 1)
             return pick_with_buddies(q, cpu, false);
-        if (rule_next_buddy == NEXT_PAIR)
+        /* Its slice is not shorter than a period. */
+        if (rule_next_buddy == NEXT_PAIR && q->chosen_ns - q->pair_start_ns > sched_period(1))
             note_single(q);
     }
     return take_first(q, cpu, 1);
@@ -75,7 +76,7 @@ static __always_inline enum pick_result pick_against_current(struct cfs_queue *q
     bool yielded = false;
 
     if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
-        q->pair_start_ns = scx_bpf_now();
+        q->pair_start_ns = q->chosen_ns;
     if (q->has_buddies) {
         /* After a yield the first one that waits runs, unless it is too far right: the usual case needs no search. */
         yielded = q->skip_pid == q->curr_pid && !(q->next_pid | q->last_pid);

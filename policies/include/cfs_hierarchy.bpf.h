@@ -163,8 +163,8 @@ SEPARATE void set_next_groups(u32 group, u32 cpu)
             e->slice_exec_ns = e->sum_exec_ns;
         q->curr_pid = q->last_curr = id;
         q->curr_vruntime = e->vruntime;
-        q->curr_weight = e->weight;
-        q->curr_inverse = e->inverse;
+        q->curr_load.weight = e->weight;
+        q->curr_load.inverse = e->inverse;
         q->curr_policy = SCHED_NORMAL;
         q->curr_sum_exec = e->sum_exec_ns;
         q->curr_slice_exec = e->slice_exec_ns;

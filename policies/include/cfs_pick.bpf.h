@@ -160,8 +160,8 @@ SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 empty_in_pass)
         consider_groups(b, q, empty_in_pass);
     if (curr_runs) {
         b->one.pid = q->curr_pid;
-        b->one.weight = q->curr_weight;
-        b->one.inverse = q->curr_inverse;
+        b->one.weight = q->curr_load.weight;
+        b->one.inverse = q->curr_load.inverse;
         b->one.vruntime = q->curr_vruntime;
         consider(b, q, false);
     }
@@ -207,8 +207,9 @@ SEPARATE bool first_is_near(struct cfs_queue *q)
     if (!q)
         return false;
     read_first(q, &first);
-    return first.pid && time_diff(first.vruntime, q->curr_vruntime) <=
-                            (s64)wakeup_gran(q, first.weight, first.inverse, q->curr_weight, q->curr_inverse);
+    return first.pid &&
+           time_diff(first.vruntime, q->curr_vruntime) <=
+               (s64)wakeup_gran(q, first.weight, first.inverse, q->curr_load.weight, q->curr_load.inverse);
 }
 
 /* A single task waits and is taken: if it is the next buddy, the slice of its pair may end. */

@@ -46,7 +46,7 @@ SEPARATE u64 slice_within_groups(u32 group, u32 cpu, u64 slice_ns)
 /* sched_slice: an entity's part of the period. `nr` and `load` include it. `idle`: it is a SCHED_IDLE task. */
 static __always_inline u64 slice_of(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, bool idle)
 {
-    u64 slice_ns = sched_period(ALT_PERIOD && unlikely(q->group) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr);
+    u64 slice_ns = sched_period(ALT_PERIOD && unlikely(q->group) ? nr_running(q->cpu) : nr);
     slice_ns = slice_ns * weight / (load ?: 1);
     if (unlikely(q->group) && rule_slice_of_hierarchy)
         slice_ns = slice_within_groups(q->group, q->cpu, slice_ns);
@@ -70,7 +70,7 @@ SEPARATE u64 sched_slice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight
 /* The slice of the current entity. */
 static __always_inline u64 curr_slice(const struct cfs_queue *q)
 {
-    return slice_of(q, nr_queued(q), READ_ONCE(q->load), q->curr_weight, q->curr_policy == SCHED_IDLE);
+    return slice_of(q, nr_queued(q), READ_ONCE(q->load), q->curr_load.weight, q->curr_policy == SCHED_IDLE);
 }
 
 /* One slice of an entity that is about to join, virtual ns. */

@@ -60,7 +60,7 @@ static __always_inline u64 granularity_against(struct cfs_queue *q, const struct
             gran = sched_wakeup_granularity_ns * tunable_factor();
         return ASYM_GRAN ? virtual_time(gran, m->weight, m->inverse) : gran;
     }
-    return wakeup_gran(q, q->curr_weight, q->curr_inverse, m->weight, m->inverse);
+    return wakeup_gran(q, q->curr_load.weight, q->curr_load.inverse, m->weight, m->inverse);
 }
 
 static __always_inline void set_next_buddy(struct cfs_queue *q, u32 pid, u32 policy)
@@ -109,8 +109,8 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
         return false;
     m.vruntime = p->scx.dsq_vtime;
     m.avg_wakeup_ns = t->avg_wakeup_ns;
-    m.weight = t->weight;
-    m.inverse = t->inverse;
+    m.weight = t->load.weight;
+    m.inverse = t->load.inverse;
     if (unlikely(current != own)) {
         struct match *found = &matches[cpu & (MAX_CPUS - 1)];
 

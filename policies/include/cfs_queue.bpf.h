@@ -18,6 +18,12 @@
 /* A queue's clock starts just below the wrap, so that arithmetic that cannot handle the wrap fails at once. */
 #define MIN_VRUNTIME_START (-(1ULL << 20))
 
+/* An entity's weight, and 2^32 / weight. Aligned so that it is copied as one word. */
+struct load_weight {
+    u32 weight;
+    u32 inverse;
+} __attribute__((aligned(8)));
+
 struct cfs_queue {
     u64 min_vruntime;
     u64 load; /* sum of the weights of entities that can run, the current one included; atomic */
@@ -29,9 +35,8 @@ struct cfs_queue {
     u64 curr_avg_wakeup_ns;
     u64 curr_last_wakeup_ns;
     u32 curr_pid; /* 0: none, or one that was put and not yet replaced; GROUP_ENTITY and a number: a group */
-    u32 curr_weight;
-    u32 curr_inverse;
     u32 curr_policy;
+    struct load_weight curr_load;
     u32 next_pid;     /* buddies: woken last, */
     u32 last_pid;     /* preempted by a wake-up, */
     u32 skip_pid;     /* yielded; 0: none */
@@ -115,18 +120,18 @@ SEPARATE u32 nr_in_hierarchy(const struct cfs_queue *q)
         return 0;
     if (q->group)
         return q->nr;
-    return nr_running[q->cpu & (MAX_CPUS - 1)] - q->nr_grouped + (u32)__builtin_popcountll(q->children);
+    return nr_running(q->cpu) - q->nr_grouped + (u32)__builtin_popcountll(q->children);
 }
 
 /* Entities of a queue that can run, the current one included. */
 static __always_inline u32 nr_queued(const struct cfs_queue *q)
 {
-    return likely(!q->nr_grouped) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr_in_hierarchy(q);
+    return likely(!q->nr_grouped) ? nr_running(q->cpu) : nr_in_hierarchy(q);
 }
 
 static __always_inline u64 tunable_factor(void)
 {
-    return scaling_factor(sched_tunable_scaling, rule_scaling_cpus_max);
+    return scaling_factor(sched_tunable_scaling);
 }
 
 /* nr <= nr_latency, where nr_latency = ceil(latency / min_granularity), without a division. */
@@ -237,14 +242,14 @@ static __always_inline void update_min_vruntime(struct cfs_queue *q)
 SEPARATE void set_back_curr(struct cfs_queue *q, u64 delta_ns)
 {
     if (q)
-        q->curr_vruntime -= fair_delta(q, delta_ns, q->curr_weight, q->curr_inverse);
+        q->curr_vruntime -= fair_delta(q, delta_ns, q->curr_load.weight, q->curr_load.inverse);
 }
 
 /* Advances the current entity's vruntime; backwards if it had been charged ahead. */
 static __always_inline void advance_curr(struct cfs_queue *q, s64 delta_ns)
 {
     if (likely(delta_ns >= 0))
-        q->curr_vruntime += fair_delta(q, (u64)delta_ns, q->curr_weight, q->curr_inverse);
+        q->curr_vruntime += fair_delta(q, (u64)delta_ns, q->curr_load.weight, q->curr_load.inverse);
     else
         set_back_curr(q, (u64)-delta_ns);
 }
@@ -313,6 +318,17 @@ static __always_inline void charge_stopped(struct cfs_queue *q, struct task_stru
     } else if (delta_ns) {
         charge(q, delta_ns);
     }
+}
+
+/* The task that comes next is charged for that time. */
+SEPARATE void take_carried(struct cfs_queue *root, struct cfs_queue *q)
+{
+    if (!root || !q)
+        return;
+    q->curr_sum_exec -= root->carry_ns;
+    q->curr_slice_exec -= root->carry_ns;
+    q->curr_clock_ns -= root->carry_ns;
+    root->carry_ns = 0;
 }
 
 /* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */

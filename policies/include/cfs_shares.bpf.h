@@ -120,8 +120,8 @@ static __always_inline void reweight(u32 group, u32 cpu, u32 weight)
     e->weight = weight;
     e->inverse = (u32)((1ULL << 32) / (weight ?: 1));
     if (q->curr_pid == (GROUP_ENTITY | group)) {
-        q->curr_weight = e->weight;
-        q->curr_inverse = e->inverse;
+        q->curr_load.weight = e->weight;
+        q->curr_load.inverse = e->inverse;
     }
     if (e->queued_weight) {
         add_load(q, (s64)weight - (s64)e->queued_weight);

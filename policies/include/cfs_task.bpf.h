@@ -16,10 +16,12 @@
 
 /* Per-task state beside p->scx.dsq_vtime, which is the vruntime (of the running task: as of the last tick). */
 struct cfs_task {
-    u32 cpu; /* the CPU whose queue counts it and to whose min_vruntime its vruntime is relative */
-    u32 weight;
-    u32 inverse;
-    u32 is_new; /* not yet placed */
+    u32 cpu;        /* the CPU whose queue counts it and to whose min_vruntime its vruntime is relative */
+    bool is_new;    /* not yet placed */
+    bool is_queued; /* its CPU's queue counts it */
+    bool slept;     /* left the queue to sleep */
+    bool to_local;  /* an idle CPU is reserved for it: enqueue puts it into the CPU's local queue */
+    struct load_weight load;
     u64 avg_wakeup_ns;
     u64 last_wakeup_ns;
     u32 group;   /* 0: the root */
@@ -55,11 +57,11 @@ static __always_inline void account_enqueue(const struct task_struct *p, struct 
         average_groups(t->group, cpu);
         __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, 1);
     }
-    add_load(q, t->weight);
+    add_load(q, t->load.weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, 1);
-    load_joins(p, &t->record, cpu, t->weight);
-    join_cpu(cpu, t->weight);
+    load_joins(p, &t->record, cpu, t->load.weight);
+    join_cpu(cpu, t->load.weight);
     if (unlikely(t->group))
         join_groups(t->group, cpu);
 }
@@ -72,11 +74,11 @@ static __always_inline void account_dequeue(const struct task_struct *p, struct 
         average_groups(t->group, t->cpu);
         __sync_fetch_and_add(&queue_of(t->cpu)->nr_grouped, -1);
     }
-    add_load(q, -(s64)t->weight);
+    add_load(q, -(s64)t->load.weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, -1);
     load_leaves(p, &t->record, t->cpu);
-    leave_cpu(t->cpu, t->weight);
+    leave_cpu(t->cpu, t->load.weight);
     if (unlikely(t->group))
         leave_groups(t->group, t->cpu);
 }

@@ -13,17 +13,19 @@
 #define MAX_CPUS      1024
 #define WAITING_WORDS (MAX_CPUS / 64)
 
-/* Tasks that can run, the running one included, per CPU. */
-u32 nr_running[MAX_CPUS];
-/* The sum of their balance weights. */
-u64 cpu_weight[MAX_CPUS];
+/* The tasks of a CPU that can run, the running one included. */
+struct cpu_tasks {
+    u64 weight;       /* the sum of their balance weights */
+    u32 nr;           /* how many they are */
+    u32 balance_call; /* see BALANCE_CALL */
+};
+
+struct cpu_tasks cpu_tasks[MAX_CPUS];
 /* Bit c: CPU c has no runnable task; two or more. Hints: wrong only while two CPUs change one count. */
 u64 idle_cpus[WAITING_WORDS];
 u64 overloaded_cpus[WAITING_WORDS];
 /* Possible CPUs of the kernel. */
 u32 nr_cpus;
-/* floor(log2(nr_cpus)) */
-u32 nr_cpus_log2;
 /* Set when a task has joined or left a CPU; a search for work, which reads eight of these as one word, resets it. */
 u8 cpu_changed[MAX_CPUS] __attribute__((aligned(8)));
 
@@ -37,25 +39,42 @@ static __always_inline u32 task_cpu(const struct task_struct *p)
     return (u32)scx_bpf_task_cpu(p) & (MAX_CPUS - 1);
 }
 
-static __always_inline void count_running(u32 cpu, s32 change)
+static __always_inline struct cpu_tasks *tasks_of(u32 cpu)
 {
-    __sync_fetch_and_add(&nr_running[cpu & (MAX_CPUS - 1)], change);
+    return &cpu_tasks[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline u32 nr_running(u32 cpu)
+{
+    return tasks_of(cpu)->nr;
+}
+
+static __always_inline u64 cpu_weight(u32 cpu)
+{
+    return tasks_of(cpu)->weight;
+}
+
+/* The word of such a set that has the CPU's bit. */
+static __always_inline u64 *cpu_word(u64 *words, u32 cpu)
+{
+    return &words[BOUNDED(cpu, MAX_CPUS) / 64];
 }
 
 static __always_inline void set_cpu_bit(u64 *words, u32 cpu)
 {
-    u64 *word = &words[BOUNDED(cpu, MAX_CPUS) / 64];
-
-    if (!(READ_ONCE(*word) & 1ULL << (cpu & 63)))
-        __sync_fetch_and_or(word, 1ULL << (cpu & 63));
+    __sync_fetch_and_or(cpu_word(words, cpu), 1ULL << (cpu & 63));
 }
 
 static __always_inline void clear_cpu_bit(u64 *words, u32 cpu)
 {
-    u64 *word = &words[BOUNDED(cpu, MAX_CPUS) / 64];
+    __sync_fetch_and_and(cpu_word(words, cpu), ~(1ULL << (cpu & 63)));
+}
 
-    if (READ_ONCE(*word) & 1ULL << (cpu & 63))
-        __sync_fetch_and_and(word, ~(1ULL << (cpu & 63)));
+/* Where it is mostly set: CPUs share the word, so it is not written without need. */
+static __always_inline void ensure_cpu_bit(u64 *words, u32 cpu)
+{
+    if (unlikely(!(READ_ONCE(*cpu_word(words, cpu)) & 1ULL << (cpu & 63))))
+        set_cpu_bit(words, cpu);
 }
 
 static __always_inline void say_changed(u32 cpu)
@@ -69,9 +88,10 @@ static __always_inline void say_changed(u32 cpu)
 /* A task of this weight becomes able to run on a CPU. */
 static __always_inline void join_cpu(u32 cpu, u64 weight)
 {
-    u32 before = __sync_fetch_and_add(&nr_running[cpu & (MAX_CPUS - 1)], 1);
+    struct cpu_tasks *tasks = tasks_of(cpu);
+    u32 before = __sync_fetch_and_add(&tasks->nr, 1);
 
-    __sync_fetch_and_add(&cpu_weight[cpu & (MAX_CPUS - 1)], weight);
+    __sync_fetch_and_add(&tasks->weight, weight);
     say_changed(cpu);
     if (before == 0)
         clear_cpu_bit(idle_cpus, cpu);
@@ -85,9 +105,10 @@ static __always_inline void join_cpu(u32 cpu, u64 weight)
  */
 static __always_inline void leave_cpu(u32 cpu, u64 weight)
 {
-    u32 before = __sync_fetch_and_sub(&nr_running[cpu & (MAX_CPUS - 1)], 1);
+    struct cpu_tasks *tasks = tasks_of(cpu);
+    u32 before = __sync_fetch_and_sub(&tasks->nr, 1);
 
-    __sync_fetch_and_sub(&cpu_weight[cpu & (MAX_CPUS - 1)], weight);
+    __sync_fetch_and_sub(&tasks->weight, weight);
     say_changed(cpu);
     if (before == 1)
         set_cpu_bit(idle_cpus, cpu);
@@ -102,14 +123,14 @@ static __noinline s32 least_loaded_cpu(struct task_struct *p, s32 prev_cpu)
     u32 best = (u32)prev_cpu & (MAX_CPUS - 1), fewest = ~0u, i;
 
     if (bpf_cpumask_test_cpu(best, allowed))
-        fewest = nr_running[best];
+        fewest = cpu_tasks[best].nr;
     for_range (i, nr_cpus) {
         u32 cpu = i & (MAX_CPUS - 1);
 
         if (!fewest)
             break;
-        if (nr_running[cpu] < fewest && bpf_cpumask_test_cpu(cpu, allowed)) {
-            fewest = nr_running[cpu];
+        if (cpu_tasks[cpu].nr < fewest && bpf_cpumask_test_cpu(cpu, allowed)) {
+            fewest = cpu_tasks[cpu].nr;
             best = cpu;
         }
     }
@@ -161,7 +182,6 @@ static __always_inline s32 create_cpu_queues(void)
     nr_cpus = scx_bpf_nr_cpu_ids();
     if (nr_cpus > MAX_CPUS)
         nr_cpus = MAX_CPUS;
-    nr_cpus_log2 = 31 - (u32)__builtin_clz(nr_cpus | 1);
     for_range (cpu, nr_cpus) {
         set_cpu_bit(idle_cpus, cpu);
         for_range (index, BALANCE_QUEUES) {

@@ -69,6 +69,7 @@ struct eevdf_queue {
      */
     u64 pulls, pulled, pulled_weight, pulled_norm;
     u64 seen_pulled, seen_weight, seen_norm;
+    u32 balance_call; /* see BALANCE_CALL */
     struct slice_kinds slices;
 } __attribute__((aligned(64)));
 
@@ -118,9 +119,14 @@ static __always_inline struct eevdf_queue *queue_of(u32 cpu)
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
 
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
+
+/* More CPUs than this count as this many in the factor of base_slice_ns. */
+#define SCALING_CPUS_MAX 8
+
 static __always_inline u64 base_slice(void)
 {
-    return base_slice_ns * scaling_factor(sched_tunable_scaling, 8);
+    return base_slice_ns * scaling_factor(sched_tunable_scaling);
 }
 
 /* The slice that the task asks for itself, ns, which sched_setattr has limited to 0.1 ... 100 ms; 0: none. */

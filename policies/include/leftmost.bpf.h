@@ -100,7 +100,7 @@ static __always_inline void forget_leftmost(struct leftmost *left)
  */
 static __always_inline void took_leftmost(struct leftmost *left, u32 cpu, u32 not_waiting)
 {
-    bool others = nr_running[cpu & (MAX_CPUS - 1)] > not_waiting;
+    bool others = nr_running(cpu) > not_waiting;
 
     WRITE_ONCE(left->state, others ? LEFT_UNKNOWN : LEFT_NONE);
 }

@@ -29,9 +29,10 @@ struct o1_queue {
     u32 active;            /* which of the two queues is the active array */
     u32 curr_pid;          /* 0: the CPU is idle or between two tasks */
     u32 curr_prio;
-    u32 sync_pid;  /* the task that this CPU wakes up before it sleeps at once */
-    bool picked;   /* dispatch picked the next task */
-    bool balances; /* the pass is for the load balancer: the current slice is not over */
+    u32 sync_pid;     /* the task that this CPU wakes up before it sleeps at once */
+    bool picked;      /* dispatch picked the next task */
+    bool balances;    /* the pass is for the load balancer: the current slice is not over */
+    u32 balance_call; /* see BALANCE_CALL */
 };
 
 struct o1_queue cpu_queues[MAX_CPUS];
@@ -40,6 +41,8 @@ static __always_inline struct o1_queue *queue_of(u32 cpu)
 {
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
+
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
 
 static __always_inline u64 task_key(u32 prio, u64 sequence)
 {
@@ -116,7 +119,7 @@ static __always_inline bool expired_starving(struct o1_queue *q, const struct o1
         return true;
     if (!limit || !q->expired_timestamp)
         return false;
-    return bpf_jiffies64() - q->expired_timestamp > limit * nr_running[curr->cpu & (MAX_CPUS - 1)];
+    return bpf_jiffies64() - q->expired_timestamp > limit * nr_running(curr->cpu);
 }
 
 /* The running task's slice is used up (task_running_tick). */

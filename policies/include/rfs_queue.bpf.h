@@ -84,20 +84,23 @@ struct rfs_queue {
      */
     u64 moves, moved, moved_weight, moved_norm;
     u64 seen_moved, seen_weight, seen_norm;
+    u32 balance_call; /* see BALANCE_CALL */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
 struct rfs_task {
-    u32 cpu; /* the CPU whose sums it is in, or was last */
-    u16 is_new;
-    u16 nice_level;     /* 1 + the index of its nice value in the tables; 0: not read yet */
+    u32 cpu;            /* the CPU whose sums it is in, or was last */
+    u8 nice_level;      /* 1 + the index of its nice value in the tables; 0: not read yet */
+    bool is_new;        /* not yet placed */
+    bool is_queued;     /* it is in the sums of that CPU */
+    bool slept;         /* it left them to sleep */
     u64 inv;            /* of its nice value, as in nice_inv */
     u64 generation;     /* of that queue when it went to sleep */
     u64 time_norm;      /* its value in the sums while it waits */
     u32 average_weight; /* its weight in the average */
     u32 load;           /* its load for the load balancer */
-    u32 rest_ns;        /* run time below a unit of the clock: not yet charged */
-    u64 last_ran_ns;
+    u32 rest_ns;        /* run time below a unit of the clock of the 32-bit form: not yet charged */
+    bool to_local;      /* an idle CPU is reserved for it: enqueue puts it into the CPU's local queue */
 };
 
 struct rfs_queue cpu_queues[MAX_CPUS];
@@ -122,9 +125,11 @@ static __always_inline struct rfs_queue *queue_of(u32 cpu)
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
 
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
+
 static __always_inline u64 tunable_factor(void)
 {
-    return scaling_factor(tunable_scaling, ~0u);
+    return scaling_factor(tunable_scaling);
 }
 
 /* A unit of the clock of the 32-bit form. */
@@ -134,15 +139,14 @@ static __always_inline u64 tunable_factor(void)
  * Whole units of the clock in a time of at most 457 s; a tick comes long before. No division: 10^6 = 2^6 * 15625, and
  * 2^44 / 15625 rounded up is exact for dividends below 7.1e9.
  */
-static __always_inline u64 clock_units(u64 ns)
+static __always_inline u64 ms32_units(u64 ns)
 {
-    return rule_clock == CLOCK_NS64 ? ns : (ns >> 6) * 1125899907 >> 44;
+    return (ns >> 6) * 1125899907 >> 44;
 }
 
-/* The length of so many units. */
-static __always_inline u64 units_ns(u64 units)
+static __always_inline u64 clock_units(u64 ns)
 {
-    return rule_clock == CLOCK_NS64 ? units : units * MS32_UNIT_NS;
+    return rule_clock == CLOCK_NS64 ? ns : ms32_units(ns);
 }
 
 /* Rounds a normalised time down to an integer of the form in use. */
@@ -205,6 +209,7 @@ static __always_inline void settle_moved(struct rfs_queue *q)
     if (__sync_fetch_and_add(&q->moves, 0) != moved)
         return; /* an update is under way: next time */
     change_sums(&q->sums, weight - q->seen_weight, norm - q->seen_norm);
+    count_generations(q);
     q->seen_moved = moved;
     q->seen_weight = weight;
     q->seen_norm = norm;
@@ -228,18 +233,23 @@ static __always_inline void account(struct rfs_queue *q, s64 units)
     s64 norm = (s64)units_norm((u64)units, q->curr_inv);
 
     q->curr_time_norm += (u64)norm;
-    sums_advance(&q->sums, norm, q->curr_average_weight);
-    count_generations(q);
+    if (sums_advance(&q->sums, norm, q->curr_average_weight))
+        count_generations(q);
 }
 
 /* Where the kernel has just updated sum_exec_runtime: in the end exactly that is charged, in whole units. */
 static __always_inline void account_exec(struct rfs_queue *q, struct task_struct *p)
 {
-    u64 sum_exec = p->se.sum_exec_runtime, units = clock_units(sum_exec - q->curr_sum_exec);
+    u64 sum_exec = p->se.sum_exec_runtime, units = sum_exec - q->curr_sum_exec;
 
     settle_moved(q);
+    if (rule_clock == CLOCK_NS64) {
+        q->curr_sum_exec = sum_exec;
+    } else {
+        units = ms32_units(units);
+        q->curr_sum_exec += units * MS32_UNIT_NS;
+    }
     account(q, (s64)(units - q->curr_ahead));
-    q->curr_sum_exec += units_ns(units);
     q->curr_ahead = 0;
     q->curr_seen_exec = sum_exec;
     q->curr_clock_ns = scx_bpf_now();
@@ -270,7 +280,7 @@ static __always_inline void read_nice(struct task_struct *p, struct rfs_task *t)
 
     if (t->nice_level == index + 1)
         return;
-    t->nice_level = (u16)(index + 1);
+    t->nice_level = (u8)(index + 1);
     t->inv = nice_inv[index];
     t->average_weight = nice_average_weight[index];
     t->load = nice_weight[index];
@@ -284,6 +294,7 @@ static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cp
     t->cpu = cpu;
     t->time_norm = time_norm;
     sums_add(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+    count_generations(q);
     if (empty && time_diff(q->sums.time_norm_base, q->generation_base) < 0)
         q->generation_base = q->sums.time_norm_base;
     join_cpu(cpu, t->load);
@@ -295,6 +306,7 @@ static __always_inline void leave(struct rfs_queue *q, struct rfs_task *t, u32 c
     leave_cpu(cpu, t->load);
     settle_moved(q);
     sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+    count_generations(q);
 }
 
 /* Removes a task from those of another CPU: from the sums by message. */

@@ -95,10 +95,13 @@ SEPARATE void sums_turn(struct rfs_sums *s)
     *(volatile u32 *)&s->turning = 0;
 }
 
-static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
+/* True: the base has moved. */
+static inline __attribute__((always_inline)) bool sums_fix(struct rfs_sums *s)
 {
-    if (s->time_sum_off < 0 || s->time_sum_off >= (s64)s->time_sum_max)
-        sums_turn(s);
+    if (s->time_sum_off >= 0 && s->time_sum_off < (s64)s->time_sum_max)
+        return false;
+    sums_turn(s);
+    return true;
 }
 
 /*
@@ -161,13 +164,20 @@ SEPARATE void sums_make_room(struct rfs_sums *s, u64 weight_sum)
     sums_fix(s);
 }
 
-/* sums_fit, where mostly the step fits as it is. */
+/* sums_fit, where mostly the step fits as it is or, when one of two tasks leaves, is to be doubled once. */
 static inline __attribute__((always_inline)) void sums_refit(struct rfs_sums *s, u32 max_log2)
 {
-    if (s->weight_sum_app >= s->weight_limit || s->weight_sum_app < s->weight_limit >> 1)
+    u64 weight_sum = s->weight_sum_app, half = s->weight_limit >> 1;
+
+    if (weight_sum < half && weight_sum >= half >> 1) {
+        s->inc_log2++;
+        s->weight_limit = half;
+        s->time_norm_inc <<= 1;
+    } else if (weight_sum < half || weight_sum >= s->weight_limit) {
         sums_fit(s, max_log2);
-    else
-        s->time_sum_max = s->weight_sum_app * s->time_norm_inc;
+        return;
+    }
+    s->time_sum_max = weight_sum * s->time_norm_inc;
 }
 
 /* The first task joins an empty queue: it is the average. The step is the largest power of two that N allows. */
@@ -239,11 +249,14 @@ static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s
         s->time_norm_base = time_norm;
 }
 
-/* A task's normalised time moves by `norm` (running time * inv, equation (8)); the sum by the same * weight, (17). */
-static inline __attribute__((always_inline)) void sums_advance(struct rfs_sums *s, s64 norm, u64 weight)
+/*
+ * A task's normalised time moves by `norm` (running time * inv, equation (8)); the sum by the same * weight, (17).
+ * True: the base has moved.
+ */
+static inline __attribute__((always_inline)) bool sums_advance(struct rfs_sums *s, s64 norm, u64 weight)
 {
     s->time_sum_off = (s64)((u64)s->time_sum_off + (u64)norm * weight);
-    sums_fix(s);
+    return sums_fix(s);
 }
 
 /* (20): the average, rounded down; of an empty queue, the time at which it became empty. */

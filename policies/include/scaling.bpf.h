@@ -10,18 +10,23 @@
 
 enum tunable_scaling { SCALING_NONE, SCALING_LOG, SCALING_LINEAR };
 
-/* 1, or 1 + floor(log2(n)), or n, where n is the number of CPUs, at most cpus_max. */
-static __always_inline u64 scaling_factor(enum tunable_scaling scaling, u32 cpus_max)
-{
-    u32 cpus = nr_cpus, log2 = nr_cpus_log2;
+/* The factors of SCALING_LINEAR and SCALING_LOG: n, and 1 + floor(log2(n)). */
+u32 linear_factor = 1, log_factor = 1;
 
-    if (scaling == SCALING_NONE)
-        return 1;
-    if (cpus > cpus_max) {
-        cpus = cpus_max ?: 1;
-        log2 = 31 - (u32)__builtin_clz(cpus);
-    }
-    return scaling == SCALING_LINEAR ? cpus : 1 + log2;
+/* In ops.init, after create_cpu_queues(). n is the number of CPUs, at most cpus_max. */
+static __always_inline void init_scaling(u32 cpus_max)
+{
+    linear_factor = nr_cpus < cpus_max ? nr_cpus : cpus_max;
+    if (!linear_factor)
+        linear_factor = 1;
+    log_factor = 32 - (u32)__builtin_clz(linear_factor);
+}
+
+static __always_inline u64 scaling_factor(enum tunable_scaling scaling)
+{
+    if (likely(scaling == SCALING_LOG))
+        return log_factor;
+    return scaling == SCALING_LINEAR ? linear_factor : 1;
 }
 
 #endif

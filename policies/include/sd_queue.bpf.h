@@ -50,6 +50,7 @@ struct sd_queue {
     u32 prio_level; /* rotating: the best level that is usable in this epoch; otherwise 0 */
     u64 minor_rotations;
     s64 prio_quota[2][SD_LEVELS]; /* rotating: per array and level, quotas granted minus run time, ns */
+    u32 balance_call;             /* see BALANCE_CALL */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is its key: see level_key(). */
@@ -76,6 +77,8 @@ static __always_inline struct sd_queue *queue_of(u32 cpu)
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
 
+#define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
+
 static __always_inline bool is_rotating(void)
 {
     return rule_staircase == STAIRCASE_ROTATING;
@@ -90,7 +93,7 @@ static __always_inline s64 *level_quota(struct sd_queue *q, u64 rotation, u32 le
 /* Run time on one level, ns. */
 static __always_inline s64 quota_ns(u32 nice_index)
 {
-    u64 quota = rr_interval_ns * scaling_factor(tunable_scaling, ~0u);
+    u64 quota = rr_interval_ns * scaling_factor(tunable_scaling);
 
     if (nice_index > 20 && rule_half_quota)
         quota >>= 1;

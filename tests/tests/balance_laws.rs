@@ -100,7 +100,7 @@ fn law_07_work_is_conserved() {
     run.step_ns = 100 * US;
     run.watch(3_000 * MS, |run| {
         let nr =
-            |cpu: u64| run.machine.variable_field("nr_running", cpu * 4, 4).expect("it counts");
+            |cpu: u64| run.machine.variable_field("cpu_tasks", cpu * 16 + 8, 4).expect("it counts");
         let counts = [nr(0), nr(1), nr(2), nr(3)];
         let wasted = counts.contains(&0) && counts.iter().any(|n| *n > 1);
         let now = run.machine.now_ns();
@@ -225,7 +225,8 @@ fn what_is_kept_of_eight_cpus_is_so_until_one_changes() {
                 if field("cpu_changed", step * 8, 8) != 0 {
                     continue;
                 }
-                let of = |cpu| (field("cpu_weight", cpu * 8, 8), field("nr_running", cpu * 4, 4));
+                let at = |cpu, at, size| field("cpu_tasks", cpu * 16 + at, size);
+                let of = |cpu| (at(cpu, 0, 8), at(cpu, 8, 4));
                 let cpus = || (step * 8..step * 8 + 8).map(of);
                 let most = cpus().filter(|(_, nr)| *nr > 1).map(|(weight, _)| weight).max();
                 let known = [0, 8].map(|at| field("step_sums", step * 24 + at, 8));

@@ -121,7 +121,7 @@ fn law_13_no_division_on_the_way_of_the_tick() {
     }
     // The test does detect a division: a placement needs the average, directly or over a migration.
     assert!(divisions(reachable(linked, function("average_of"))).1 > 0);
-    for callback in ["rfs_runnable", "rfs_running"] {
+    for callback in ["rfs_enqueue", "rfs_running"] {
         assert!(divisions(reachable(linked, function(callback))).1 > 0, "{callback}");
     }
 }

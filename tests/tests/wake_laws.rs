@@ -78,7 +78,7 @@ fn no_load_is_lost_or_made_by_migrations() {
             let field =
                 |at| run.machine.variable_field("cpu_pelt", cpu * 32 + at, 8).expect("a field");
             let (sum, at) = (field(0) as f64, field(24));
-            let weight = run.machine.variable_field("cpu_weight", cpu * 8, 8).expect("a weight");
+            let weight = run.machine.variable_field("cpu_tasks", cpu * 16, 8).expect("a weight");
             let past = 0.5f64.powf((((2_000 * MS) >> 10) - at) as f64 / 1024.0 / 32.0);
             sum / 47_742.0 * past + weight as f64 * (1.0 - past)
         };

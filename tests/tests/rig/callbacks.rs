@@ -362,7 +362,7 @@ impl Callbacks {
         }
         self.call("quiescent", &[task.0, 0]);
         change(self, task);
-        self.call("runnable", &[task.0, 0]);
+        self.runnable(task, 0);
         let last = if runs { "running" } else { "enqueue" };
         let arguments: &[u64] = if runs { &[task.0] } else { &[task.0, 0] };
         self.call(last, arguments);
@@ -399,8 +399,15 @@ impl Callbacks {
         task
     }
 
+    /// Some schedulers do all of it in `enqueue`, or in `running` for a task that the kernel does not enqueue.
+    fn runnable(&mut self, task: Task, flags: u64) {
+        if self.loaded.ops.function("runnable").is_some() {
+            self.call("runnable", &[task.0, flags]);
+        }
+    }
+
     fn join(&mut self, task: Task, flags: u64) {
-        self.call("runnable", &[task.0, flags]);
+        self.runnable(task, flags);
         self.call("enqueue", &[task.0, flags]);
     }
 
@@ -437,7 +444,7 @@ impl Callbacks {
 
     /// A task wakes up on a CPU that is not on line, for whose tasks the kernel asks neither `enqueue` nor `dispatch`.
     pub fn wake_offline(&mut self, task: Task) {
-        self.call("runnable", &[task.0, BY_WAKEUP]);
+        self.runnable(task, BY_WAKEUP);
     }
 
     /// Such a CPU switches to a task that woke up there; the previous one stays runnable.
