@@ -37,6 +37,7 @@ What remains unequal:
 
 import argparse
 import dataclasses
+import datetime
 import json
 import os
 import statistics
@@ -209,9 +210,22 @@ def compare(args, folder, load, sched, costs):
     return row
 
 
+def starts(args, folder):
+    """A sentence on the CPU time of a run of 1 ms: the start, most of it the loading of the scheduler."""
+    load = LOADS[0]
+    path = load.write(folder)
+    objects = {"scx_simple": args.object, "cfs": "cfs", "eevdf": "eevdf"}
+    commands = {f"fairground with {name}": ours(args.fairground, load, path, 1, sched, "no costs") for name, sched in objects.items()}
+    commands["scxsim"] = theirs(args.peer, load, path, 1, "no costs")
+    medians = {name: statistics.median(cpu_time(command) for _ in range(args.pairs)) * 1000 for name, command in commands.items()}
+    times = ", ".join(f"{name} {ms:.0f} ms" for name, ms in medians.items())
+    return f"Every time includes the start of the program (CPU time of a run of 1 ms): {times}."
+
+
 def table(rows, before, markdown):
     """The rows as lines, in Markdown or aligned."""
-    head = ["workload", "fairground's scheduler", "CPUs", "simulated", "fairground: 1000 intervals/s", "scxsim", "fairground: CPU s", "scxsim"]
+    head = ["workload", "fairground's scheduler", "CPUs", "simulated"]
+    head += ["fairground: 1000 intervals/s", "scxsim: 1000 intervals/s", "fairground: CPU s", "scxsim: CPU s"]
     head += ["ratio (of the pairs)", "per interval"] + (["ratio of `--before`"] if before else [])
     cells = [head, *(row.cells() for row in rows)]
     if markdown:
@@ -233,14 +247,15 @@ def machine(args):
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown CPU")
     version = subprocess.run([args.fairground, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    lines = [f"{model}, {os.cpu_count()} CPUs, Linux {os.uname().release}."]
+    load = f"load {args.load[0]:.1f} at the beginning, {os.getloadavg()[0]:.1f} at the end"
+    lines = [f"{datetime.date.today()}. {model}, {os.cpu_count()} CPUs, Linux {os.uname().release}; {load}."]
     lines.append(f"{version}, commit {commit(args.fairground)}; scxsim, commit {args.peer_commit or commit(args.peer)}; {args.pairs} pairs.")
     return lines
 
 
-def report(args, sections):
+def report(args, sections, start):
     """One table a section, as text."""
-    lines = [*machine(args), "A ratio is scxsim's CPU time divided by fairground's: above 1, fairground is faster."]
+    lines = [*machine(args), "A ratio is scxsim's CPU time divided by fairground's: above 1, fairground is faster.", start]
     for name, rows in sections.items():
         lines += [f"## {name}" if args.markdown else name, "\n".join(table(rows, args.before, args.markdown))]
         differences = [f"{row.load.name}, {row.name()}: {(row.their_rate / row.our_rate - 1) * 100:+.1f} %" for row in rows if row.unequal()]
@@ -283,6 +298,8 @@ def main():
     parser.add_argument("--page", help="write the tables into this Markdown file, between its two marks")
     args = parser.parse_args()
     args.markdown |= args.page is not None
+    # A loaded machine disturbs caches, and so CPU time.
+    args.load = os.getloadavg()
     if args.files:
         return keep(args)
     sections = {}
@@ -291,8 +308,9 @@ def main():
         for costs in COSTS:
             sections[f"scx_simple in both, {costs}"] = [compare(args, folder, load, args.object, costs) for load in LOADS]
         built_in = [compare(args, folder, load, sched, "no costs") for sched in ("cfs", "eevdf") for load in small]
+        start = starts(args, folder)
         sections["fairground's CFS and EEVDF beside scx_simple in scxsim, no costs"] = built_in
-    text = report(args, sections)
+    text = report(args, sections, start)
     if args.page:
         replace_in_page(args.page, text)
     else:
