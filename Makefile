@@ -31,7 +31,7 @@ PYTHON := target/python
 
 MDBOOK_VERSION := 0.5.4
 
-.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-lines bench-reading bench-sweep fuzz-smoke clean
+.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-beside bench-lines bench-reading bench-sweep fuzz-smoke clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -129,6 +129,11 @@ bench-lines: setup ## Count the instructions of each source line of a scheduler 
 
 bench-reading: build ## Measure the reading of a recording of a million events, beside perf (needs perf and hackbench)
 	benches/reading.py
+
+# For the page: make bench-beside PEER=… BESIDE='--page docs/comparison.md'
+bench-beside: build third-party ## Measure simulations beside scxsim (PEER=path/to/scxsim)
+	@[ -n "$(PEER)" ] || { echo "PEER=path/to/scxsim is missing: rust/scx_simulator of the branch simulator.v3 of sched-ext/scx"; exit 2; }
+	benches/beside_scxsim.py --peer $(PEER) $(BESIDE)
 
 bench-sweep: python ## Measure 200 simulations in sequence and on two workers of Dask
 	$(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels fairground
