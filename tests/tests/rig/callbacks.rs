@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use fairground_bpf::{
-    Engine, Env, Field, FuncRef, Global, Host, HostFn, Image, Instance, InstanceConfig, Memory,
-    Object, StructOps, TargetTypes, Trap,
+    Engine, Env, Field, Global, HostFn, Image, Instance, InstanceConfig, Object, StructOps,
+    TargetTypes, Trap,
 };
 
-use super::{PerScheduler, diff};
+use super::PerScheduler;
+use super::one_cpu::{DSQ_VTIME, OneCpu, Walk};
 
 /// Offsets in this kernel's `task_struct`; they differ from the machine's.
 const SLICE: u64 = 0;
-const DSQ_VTIME: u64 = 8;
 const SUM_EXEC: u64 = 32;
 const PID: u64 = 40;
 const STATIC_PRIO: u64 = 48;
@@ -42,69 +42,6 @@ pub const HZ: u64 = 1000;
 /// The guest address of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task(u64);
-
-/// An iteration over a queue, in its state at the beginning.
-#[derive(Debug, Default)]
-struct Walk {
-    queue: u64,
-    left: Vec<u64>,
-    vtime: u64,
-}
-
-/// The state for kfuncs: a clock, and queues by number.
-#[derive(Debug, Default)]
-pub struct OneCpu {
-    now_ns: u64,
-    /// Queue and task, in the order of their arrival.
-    waiting: Vec<(u64, u64)>,
-    next: Option<u64>,
-    kicks: u32,
-    /// `scx_bpf_task_cpu` of all tasks, and whether no task comes to this CPU from a queue.
-    home: u64,
-    refuses: bool,
-    walks: Vec<Walk>,
-    tasks: Vec<u64>,
-}
-
-impl OneCpu {
-    /// The tasks of a queue by key, those with equal keys in order of arrival.
-    fn in_order(&self, mem: &Memory, queue: u64) -> Result<Vec<u64>, Trap> {
-        let mut keyed = Vec::new();
-        for &(_, task) in self.waiting.iter().filter(|(of, _)| *of == queue) {
-            keyed.push((mem.load_u64(task + DSQ_VTIME)?, task));
-        }
-        // Keys wrap; those of one queue lie within half the range.
-        keyed.sort_by(|a, b| diff(a.0, b.0).cmp(&0));
-        Ok(keyed.into_iter().map(|(_, task)| task).collect())
-    }
-
-    fn leave(&mut self, task: u64) {
-        self.waiting.retain(|(_, waiting)| *waiting != task);
-    }
-
-    fn walk(&mut self, mem: &Memory, it: u64) -> Result<&mut Walk, Trap> {
-        let number = mem.load_u64(it)? as usize;
-        self.walks.get_mut(number).ok_or_else(|| Trap::host("no iteration"))
-    }
-}
-
-impl Host for OneCpu {
-    fn random_u32(&mut self) -> u32 {
-        panic!("built-in schedulers draw no random numbers")
-    }
-
-    fn print(&mut self, line: &str) {
-        panic!("an unexpected line: {line}")
-    }
-
-    fn timer_start(&mut self, _: u64, _: FuncRef, _: [u64; 5], _: u64, _: u64) -> i64 {
-        panic!("the schedulers under test have no timers")
-    }
-
-    fn timer_cancel(&mut self, _: u64) -> i64 {
-        panic!("the schedulers under test have no timers")
-    }
-}
 
 type Kfunc = (&'static str, HostFn<OneCpu>);
 

@@ -16,6 +16,7 @@ pub mod naive;
 pub mod naive_cfs;
 pub mod naive_eevdf;
 pub mod o1;
+pub mod one_cpu;
 pub mod pair_cfs;
 pub mod pair_eevdf;
 pub mod random;
