@@ -25,7 +25,7 @@ fairground's own CFS and EEVDF run with no costs only: with costs a wake-up may 
 other task's `resume` then comes too early and is lost, as in rt-app, and the pair stops.
 
 scxsim always runs with --no-rbc: without it, it reads a performance counter around each callback where the machine has one. Neither is
-asked for a trace; each keeps its events in memory nevertheless.
+asked for a trace: fairground analyses the events as they come, scxsim keeps them in memory.
 
 What remains unequal:
   - fairground computes and prints its tables of results; scxsim prints nothing.
