@@ -147,7 +147,7 @@ fn a_topology_file_is_the_machine() {
 
 #[test]
 fn a_run_too_long_for_its_trace() {
-    let run = ["run", "hogs:2", "--max-events", "100"];
+    let run = ["run", "hogs:2", "--trace", "-", "--max-events", "100"];
     says(
         &refusal(&run),
         &["cfs: the trace is full: 100 events", "--duration ", "--max-events 200"],
