@@ -21,7 +21,9 @@ pub(crate) unsafe fn invoke<H: Host>(
     let (executable, image) = unsafe { (&*(*vm).executable, &*(*vm).image.cast::<Image<H>>()) };
     match &executable.code {
         // SAFETY: by contract.
-        Some(code) => unsafe { jit::run(vm, code, function, args) },
+        Some(code) => unsafe {
+            jit::run(vm, code, &executable.program, &image.calls, function, args)
+        },
         // SAFETY: by contract.
         None => unsafe { interp::run(vm, &executable.program, &image.calls, function, args) },
     }

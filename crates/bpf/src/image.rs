@@ -1,4 +1,5 @@
-//! A linked program, checked once and compiled once for each set of constants, shared by any number of instances.
+//! A linked program, checked once and compiled at most once for each set of constants, shared by any number of
+//! instances.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,8 @@ pub enum Engine {
     Interpreter,
 }
 
-/// A linked object. It is compiled when an instance makes its first call, since only then its constants are known.
+/// A linked object. Its constants are known when an instance makes its first call; each function is compiled when it is
+/// first called.
 pub struct Image<H> {
     pub(crate) program: Arc<Program>,
     pub(crate) calls: HostCalls<H>,
@@ -89,8 +91,8 @@ impl<H: Host> Image<H> {
         build(linked, env, engine).map(Arc::new).map_err(|fault| fault.in_file(name))
     }
 
-    /// The program for these constants, or as it is without; compiled now unless another instance has the same. The
-    /// error says why there is no machine code.
+    /// The program for these constants, or as it is without; shared by the instances that have the same. The error says
+    /// why there can be no machine code.
     pub(crate) fn executable(&self, constants: Option<Frozen>) -> Result<Arc<Executable>, String> {
         // A panic with the lock held leaves the list as it was.
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +104,7 @@ impl<H: Host> Image<H> {
             None => Arc::clone(&self.program),
         };
         let code = match self.engine {
-            Engine::Jit => Some(jit::compile(&program, &self.calls)?),
+            Engine::Jit => Some(Code::new(&program)?),
             Engine::Interpreter => None,
         };
         let executable = Arc::new(Executable { program, code });

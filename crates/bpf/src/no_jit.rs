@@ -14,6 +14,10 @@ pub(crate) const SUPPORTED: bool = false;
 pub(crate) enum Code {}
 
 impl Code {
+    pub(crate) fn new(_program: &Program) -> Result<Code, String> {
+        Err("there is no JIT for this processor and system".to_owned())
+    }
+
     pub(crate) fn range(&self) -> (u64, u64) {
         match *self {}
     }
@@ -24,15 +28,13 @@ pub(crate) fn catching<T>(_vm: *mut Vm, body: impl FnOnce() -> T) -> T {
     body()
 }
 
-pub(crate) fn compile<H: Host>(_program: &Program, _calls: &HostCalls<H>) -> Result<Code, String> {
-    Err("there is no JIT for this processor and system".to_owned())
-}
-
 /// # Safety
 /// None needed: there is no `Code`.
-pub(crate) unsafe fn run(
+pub(crate) unsafe fn run<H: Host>(
     _vm: *mut Vm,
     code: &Code,
+    _program: &Program,
+    _calls: &HostCalls<H>,
     _function: usize,
     _args: &[u64; 5],
 ) -> Result<u64, Trap> {

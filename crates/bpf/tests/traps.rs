@@ -1,7 +1,9 @@
 //! Each error of a program gives a specific trap, the same from both engines, and the instance stays usable.
 
 use crate::support::{BOTH, Recorder, add, code, data, exit, image, insn, mov, run, run_with};
-use fairground_bpf::{Callee, Fixup, Function, InstanceConfig, MapDef, NullLoads, TrapKind};
+use fairground_bpf::{
+    Callee, Fixup, FuncRef, Function, InstanceConfig, MapDef, NullLoads, TrapKind,
+};
 
 fn kind(main: Function, maps: Vec<MapDef>) -> (TrapKind, usize) {
     let trap = run_with(main, maps, &[]).expect_err("a trap");
@@ -212,6 +214,38 @@ fn threads_trap_independently() {
     let expected =
         vec![Some(TrapKind::WildLoad { addr: 0x7000_0000 }), Some(TrapKind::NullLoad { addr: 8 })];
     assert_eq!(traps, expected);
+}
+
+#[test]
+fn threads_compile_one_image_together() {
+    const FUNCTIONS: usize = 24;
+    // Function n adds n to what function n + 1 returns; the last one loads from its argument.
+    let call = |n: usize| {
+        code()
+            .call(Callee::Function(n + 1))
+            .op(add(0, n as i32))
+            .op(exit())
+            .function(&format!("f{n}"))
+    };
+    let last = code().op(insn(0x79, 0, 1, 0, 0)).op(exit()).function("last");
+    let functions: Vec<_> = (0..FUNCTIONS).map(call).chain([last]).collect();
+    let image = image(functions, vec![], fairground_bpf::Engine::Jit);
+    std::thread::scope(|scope| {
+        for start in (0..FUNCTIONS).rev() {
+            let mut instance = image.instantiate(&InstanceConfig::default()).expect("memory");
+            let (own, expected) = (instance.alloc(8, 8).expect("memory"), start..FUNCTIONS);
+            scope.spawn(move || {
+                let host = &mut Recorder::default();
+                // The start of an instance's first call; most of what it calls is compiled by other threads.
+                let sum = instance.call_function(FuncRef(start), [own, 0, 0, 0, 0], host);
+                assert_eq!(sum, Ok(expected.sum::<usize>() as u64));
+                let trap = instance.call_function(FuncRef(start), [0x7000_0000, 0, 0, 0, 0], host);
+                let trap = trap.expect_err("a wild load");
+                assert_eq!(*trap.kind(), TrapKind::WildLoad { addr: 0x7000_0000 });
+                assert_eq!(trap.place().expect("its place").function, "last");
+            });
+        }
+    });
 }
 
 #[test]

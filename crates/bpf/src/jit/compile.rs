@@ -1,47 +1,63 @@
 //! Compiles a decoded program to machine code, and calls it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cranelift_codegen::ir::{AbiParam, Signature, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
-use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
-use cranelift_module::{FuncId, Module, default_libcall_names};
+use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITMemoryKind, JITMemoryProvider, JITModule};
+use cranelift_module::{Module, default_libcall_names};
 
 use super::access::{UNREACHABLE, faulting_slot};
 use super::entry;
 use super::liveness;
-use super::shims::Shims;
 use super::translate::{Source, translate};
 use crate::decode::Op;
 use crate::env::Host;
 use crate::host_calls::HostCalls;
 use crate::program::Program;
-use crate::region::VM_TO_GUEST;
+use crate::region::{PAGE, VM_TO_GUEST};
 use crate::trap::Trap;
 use crate::vm::Vm;
 
 /// Address space for the code of one image, per instruction.
 const CODE_BYTES_PER_INSN: usize = 256;
+/// Address space per function, besides: each starts on a page of its own.
+const CODE_BYTES_PER_FUNCTION: usize = 2 * PAGE as usize;
 /// Address space for the code of one image, besides.
 const CODE_BYTES_MIN: usize = 1 << 20;
 
-/// The machine code of a program.
+/// The machine code of a program. A function is compiled when it is first called: most runs call less than half of a
+/// scheduler.
 pub(crate) struct Code {
-    /// By function index.
-    functions: Vec<Compiled>,
-    /// Owns the code; `None` only while dropping.
-    module: Option<JITModule>,
+    /// By function index: the machine code, null before the first call. Generated code reads this table.
+    entries: Box<[AtomicPtr<u8>]>,
+    /// By function index: the number of arguments that it reads.
+    arities: Vec<usize>,
+    /// The first and the end address of what is reserved for code.
+    range: (u64, u64),
+    compiler: Mutex<Compiler>,
 }
 
-// SAFETY: after compilation the code is only executed and its tables only read.
+// SAFETY: what is compiled is only executed, and the pointers of the module are used under the lock.
 unsafe impl Sync for Code {}
 // SAFETY: the pointers point to the module's code, which moves with this value.
 unsafe impl Send for Code {}
 
+/// What changes while functions are compiled.
+struct Compiler {
+    /// By function index; `None` before the first call.
+    functions: Vec<Option<Compiled>>,
+    builder: FunctionBuilderContext,
+    /// Owns the code; `None` only while dropping.
+    module: Option<JITModule>,
+}
+
 struct Compiled {
-    entry: *const u8,
+    entry: *mut u8,
     bytes: u32,
     /// Offset of each machine instruction that may fault, ascending, and the slot of its BPF instruction.
     faults: Vec<(u32, usize)>,
@@ -49,14 +65,16 @@ struct Compiled {
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes: u64 = self.functions.iter().map(|function| u64::from(function.bytes)).sum();
+        let bytes: u64 =
+            self.compiler().functions.iter().flatten().map(|of| u64::from(of.bytes)).sum();
         f.debug_struct("Code").field("bytes", &bytes).finish_non_exhaustive()
     }
 }
 
 impl Drop for Code {
     fn drop(&mut self) {
-        if let Some(module) = self.module.take() {
+        let compiler = self.compiler.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = compiler.module.take() {
             // SAFETY: an image outlives its instances, so this code no longer runs.
             unsafe { module.free_memory() };
         }
@@ -64,17 +82,84 @@ impl Drop for Code {
 }
 
 impl Code {
+    /// Prepares to compile the functions of a program.
+    ///
+    /// # Errors
+    /// Cranelift does not know this processor, or the kernel grants no address space.
+    pub(crate) fn new(program: &Program) -> Result<Code, String> {
+        entry::install();
+        let ops: Vec<&[Op]> = program.functions.iter().map(|function| &function.ops[..]).collect();
+        let insns: usize = ops.iter().map(|ops| ops.len()).sum();
+        let bytes = insns.saturating_mul(CODE_BYTES_PER_INSN)
+            + ops.len() * CODE_BYTES_PER_FUNCTION
+            + CODE_BYTES_MIN;
+        let (module, start) = module(bytes)?;
+        let compiler = Compiler {
+            functions: ops.iter().map(|_| None).collect(),
+            builder: FunctionBuilderContext::new(),
+            module: Some(module),
+        };
+        Ok(Code {
+            entries: ops.iter().map(|_| AtomicPtr::default()).collect(),
+            arities: liveness::arities(&ops),
+            range: (start, start + bytes as u64),
+            compiler: Mutex::new(compiler),
+        })
+    }
+
     /// The first and the end address of all code.
     pub(crate) fn range(&self) -> (u64, u64) {
-        let starts = self.functions.iter().map(|function| function.entry as u64);
-        let ends =
-            self.functions.iter().map(|function| function.entry as u64 + u64::from(function.bytes));
-        (starts.min().unwrap_or(0), ends.max().unwrap_or(0))
+        self.range
+    }
+
+    fn compiler(&self) -> MutexGuard<'_, Compiler> {
+        // A panic with the lock held leaves at most a function that is not in the table.
+        self.compiler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The machine code of a function, compiled now unless it already is.
+    #[inline]
+    fn entry<H: Host>(
+        &self,
+        program: &Program,
+        calls: &HostCalls<H>,
+        function: usize,
+    ) -> Result<*const u8, Trap> {
+        let entry = self.entries[function].load(Ordering::Acquire);
+        if entry.is_null() { self.compile(program, calls, function) } else { Ok(entry) }
+    }
+
+    /// Compiles a function.
+    ///
+    /// # Errors
+    /// Cranelift refuses it, or the address space for code is used up.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn compile<H: Host>(
+        &self,
+        program: &Program,
+        calls: &HostCalls<H>,
+        index: usize,
+    ) -> Result<*const u8, Trap> {
+        let mut compiler = self.compiler();
+        if let Some(known) = &compiler.functions[index] {
+            return Ok(known.entry);
+        }
+        let entries = self.entries.as_ptr() as usize;
+        let source = Source::new(program, calls, &self.arities, entries);
+        let compiled = compiler.function(&source, index).map_err(|error| {
+            Trap::host(format!("function `{}`: {error}", program.functions[index].name))
+        })?;
+        let entry = compiled.entry;
+        compiler.functions[index] = Some(compiled);
+        self.entries[index].store(entry, Ordering::Release);
+        Ok(entry)
     }
 
     /// The function and the slot of the BPF instruction of a faulting machine instruction.
     fn fault_location(&self, address: u64) -> Option<(usize, usize)> {
-        self.functions.iter().enumerate().find_map(|(index, function)| {
+        self.compiler().functions.iter().enumerate().find_map(|(index, function)| {
+            let function = function.as_ref()?;
             let offset = address.checked_sub(function.entry as u64)?;
             let offset = u32::try_from(offset).ok().filter(|offset| *offset < function.bytes)?;
             let at = function.faults.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
@@ -83,35 +168,8 @@ impl Code {
     }
 }
 
-/// Compiles every function of a program.
-pub(crate) fn compile<H: Host>(program: &Program, calls: &HostCalls<H>) -> Result<Code, String> {
-    entry::install();
-    let ops: Vec<&[Op]> = program.functions.iter().map(|function| &function.ops[..]).collect();
-    let insns: usize = ops.iter().map(|ops| ops.len()).sum();
-    let mut module = module(insns)?;
-    let arities = liveness::arities(&ops);
-    let mut ids = Vec::with_capacity(ops.len());
-    for arity in &arities {
-        let signature = signature_of_code(*arity);
-        ids.push(module.declare_anonymous_function(&signature).map_err(|error| error.to_string())?);
-    }
-    let shims = Shims::of::<H>();
-    let source = Source::new(program, calls, &arities, &ids, shims);
-    let mut functions = Vec::with_capacity(ops.len());
-    let mut builder = FunctionBuilderContext::new();
-    for index in 0..ops.len() {
-        let compiled = function(&mut module, &mut builder, &source, index)
-            .map_err(|error| format!("function `{}`: {error}", program.functions[index].name))?;
-        functions.push(compiled);
-    }
-    module.finalize_definitions().map_err(|error| error.to_string())?;
-    for (function, id) in functions.iter_mut().zip(&ids) {
-        function.entry = module.get_finalized_function(*id);
-    }
-    Ok(Code { functions, module: Some(module) })
-}
-
-fn module(insns: usize) -> Result<JITModule, String> {
+/// A module with so many bytes of address space, and its first address.
+fn module(bytes: usize) -> Result<(JITModule, u64), String> {
     let mut flags = settings::builder();
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
     for (name, value) in [
@@ -127,10 +185,13 @@ fn module(insns: usize) -> Result<JITModule, String> {
         .finish(settings::Flags::new(flags))
         .map_err(|error| error.to_string())?;
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
-    let bytes = insns.saturating_mul(CODE_BYTES_PER_INSN) + CODE_BYTES_MIN;
-    let memory = ArenaMemoryProvider::new_with_size(bytes).map_err(|error| error.to_string())?;
+    let mut memory =
+        ArenaMemoryProvider::new_with_size(bytes).map_err(|error| error.to_string())?;
+    // The arena does not say where it starts; what is allocated first does.
+    let first = memory.allocate(1, 1, JITMemoryKind::Executable);
+    let start = first.map_err(|error| error.to_string())? as u64;
     builder.memory_provider(Box::new(memory));
-    Ok(JITModule::new(builder))
+    Ok((JITModule::new(builder), start))
 }
 
 /// The signature of a function of 64-bit words.
@@ -142,38 +203,39 @@ pub(super) fn signature(parameters: usize, results: usize) -> Signature {
 }
 
 /// The signature of generated code: control block, r10, arguments; returns r0.
-fn signature_of_code(arity: usize) -> Signature {
+pub(super) fn signature_of_code(arity: usize) -> Signature {
     signature(2 + arity, 1)
 }
 
-fn function(
-    module: &mut JITModule,
-    builder: &mut FunctionBuilderContext,
-    source: &Source<'_>,
-    index: usize,
-) -> Result<Compiled, String> {
-    let mut context = module.make_context();
-    let id: FuncId = source.ids[index];
-    context.func.signature = signature_of_code(source.arities[index]);
-    translate(module, &mut context.func, builder, source, index);
-    module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
-    let code = context.compiled_code().ok_or("no code was made")?;
-    let locations = code.buffer.get_srclocs_sorted();
-    let mut faults = Vec::new();
-    for trap in code.buffer.traps() {
-        if trap.code == UNREACHABLE {
-            continue;
+impl Compiler {
+    fn function(&mut self, source: &Source<'_>, index: usize) -> Result<Compiled, String> {
+        let module = self.module.as_mut().ok_or("the code is being dropped")?;
+        let mut context = module.make_context();
+        context.func.signature = signature_of_code(source.arities[index]);
+        let id = module.declare_anonymous_function(&context.func.signature);
+        let id = id.map_err(|error| error.to_string())?;
+        translate(module.target_config(), &mut context.func, &mut self.builder, source, index);
+        module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
+        module.finalize_definitions().map_err(|error| error.to_string())?;
+        let code = context.compiled_code().ok_or("no code was made")?;
+        let locations = code.buffer.get_srclocs_sorted();
+        let mut faults = Vec::new();
+        for trap in code.buffer.traps() {
+            if trap.code == UNREACHABLE {
+                continue;
+            }
+            let next = locations.partition_point(|range| range.start <= trap.offset);
+            let near = locations[..next].iter().rev().find(|range| !range.loc.is_default());
+            let near = near.map_or(0, |range| range.loc.bits() as usize);
+            let ops = &source.program.functions[index].ops;
+            if let Some(slot) = faulting_slot(ops, trap.code, near) {
+                faults.push((trap.offset, slot));
+            }
         }
-        let next = locations.partition_point(|range| range.start <= trap.offset);
-        let near = locations[..next].iter().rev().find(|range| !range.loc.is_default());
-        let near = near.map_or(0, |range| range.loc.bits() as usize);
-        if let Some(slot) = faulting_slot(&source.program.functions[index].ops, trap.code, near) {
-            faults.push((trap.offset, slot));
-        }
+        faults.sort_unstable();
+        let bytes = code.code_info().total_size;
+        Ok(Compiled { entry: module.get_finalized_function(id).cast_mut(), bytes, faults })
     }
-    faults.sort_unstable();
-    let bytes = code.code_info().total_size;
-    Ok(Compiled { entry: std::ptr::null(), bytes, faults })
 }
 
 /// Runs compiled code on the frame at `Vm::sp`, inside [`catching`](super::catching).
@@ -181,13 +243,15 @@ fn function(
 /// # Safety
 /// As [`crate::exec::invoke`].
 #[inline]
-pub(crate) unsafe fn run(
+pub(crate) unsafe fn run<H: Host>(
     vm: *mut Vm,
     code: &Code,
+    program: &Program,
+    calls: &HostCalls<H>,
     function: usize,
     args: &[u64; 5],
 ) -> Result<u64, Trap> {
-    let entry = code.functions[function].entry;
+    let entry = code.entry(program, calls, function)?;
     // SAFETY: the entry is of finished code; `vm` is alive by contract; the outermost call catches faults.
     let outcome = unsafe { entry::enter(vm, entry, args) };
     if outcome.trapped == 0 {

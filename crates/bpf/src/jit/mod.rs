@@ -11,7 +11,7 @@ mod liveness;
 mod shims;
 mod translate;
 
-pub(crate) use compile::{Code, compile, run};
+pub(crate) use compile::{Code, run};
 pub(crate) use entry::catching;
 
 /// Whether this processor and system have the JIT.

@@ -3,6 +3,7 @@
 use super::entry::{Outcome, landing};
 use crate::call::{Call, HelperFn};
 use crate::env::{Host, HostFn};
+use crate::image::Image;
 use crate::trap::{Trap, TrapKind};
 use crate::vm::{MAX_FRAMES, Vm};
 
@@ -22,6 +23,7 @@ pub(super) enum Raise {
 pub(super) struct Shims {
     pub(super) env: usize,
     pub(super) builtin: usize,
+    pub(super) compile: usize,
     pub(super) raise: usize,
 }
 
@@ -30,6 +32,7 @@ impl Shims {
         Shims {
             env: call_env::<H> as *const () as usize,
             builtin: call_builtin::<H> as *const () as usize,
+            compile: compile::<H> as *const () as usize,
             raise: raise as *const () as usize,
         }
     }
@@ -87,6 +90,22 @@ unsafe extern "sysv64" fn call_builtin<H: Host>(
     let mut call = unsafe { Call::<H>::new(vm) };
     let result = function(&mut call, [r1, r2, r3, r4, r5]);
     outcome(&mut call, result)
+}
+
+/// The address of the code of a function that generated code is about to call for the first time.
+///
+/// # Safety
+/// As [`call_env`].
+unsafe extern "sysv64" fn compile<H: Host>(vm: *mut Vm, function: u64) -> Outcome {
+    // SAFETY: by contract; both are only read.
+    let (executable, image) = unsafe { (&*(*vm).executable, &*(*vm).image.cast::<Image<H>>()) };
+    let code = executable.code.as_ref();
+    let made = code.map(|code| code.compile(&executable.program, &image.calls, function as usize));
+    match made.unwrap_or_else(|| Err(Trap::host("the interpreter has no machine code"))) {
+        Ok(entry) => Outcome { value: entry as u64, trapped: 0 },
+        // SAFETY: as in `call_env`.
+        Err(trap) => failure(&mut unsafe { Call::<H>::new(vm) }, trap),
+    }
 }
 
 /// Leaves generated code with a trap at instruction `insn` of function `function`.

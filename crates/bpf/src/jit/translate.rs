@@ -8,16 +8,17 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AliasRegion, AliasRegionData, Block, Function, InstBuilder, SourceLoc, Value, types,
+    AliasRegion, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, SourceLoc, Value,
+    types,
 };
+use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use cranelift_jit::JITModule;
-use cranelift_module::{FuncId, Module};
 
-use super::compile::signature;
+use super::compile::{signature, signature_of_code};
 use super::shims::{Raise, Shims};
 use crate::call::HostCall;
 use crate::decode::{Cond, MAX_MAY_GOTO, Op, Src};
+use crate::env::Host;
 use crate::host_calls::HostCalls;
 use crate::layout;
 use crate::linked::Callee;
@@ -37,7 +38,8 @@ pub(super) struct Source<'a> {
     pub(super) program: &'a Program,
     /// By function: the number of arguments that it reads.
     pub(super) arities: &'a [usize],
-    pub(super) ids: &'a [FuncId],
+    /// Address of the table of entries, by function.
+    entries: usize,
     pub(super) shims: Shims,
     pub(super) kfuncs: Vec<HostTarget>,
     pub(super) helpers: BTreeMap<u32, HostTarget>,
@@ -45,12 +47,11 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new<H>(
+    pub(super) fn new<H: Host>(
         program: &'a Program,
         calls: &'a HostCalls<H>,
         arities: &'a [usize],
-        ids: &'a [FuncId],
-        shims: Shims,
+        entries: usize,
     ) -> Source<'a> {
         let target = |call: &HostCall<H>| match *call {
             HostCall::Env(function) => HostTarget { builtin: false, address: function as usize },
@@ -59,8 +60,8 @@ impl<'a> Source<'a> {
         Source {
             program,
             arities,
-            ids,
-            shims,
+            entries,
+            shims: Shims::of::<H>(),
             kfuncs: calls.kfuncs.iter().map(target).collect(),
             helpers: calls.helpers.iter().map(|(number, call)| (*number, target(call))).collect(),
             price: Box::new(|callee| calls.price(callee)),
@@ -70,7 +71,6 @@ impl<'a> Source<'a> {
 
 pub(super) struct Translator<'a, 'f> {
     pub(super) b: FunctionBuilder<'f>,
-    pub(super) module: &'f mut JITModule,
     pub(super) source: &'a Source<'a>,
     pub(super) index: usize,
     pub(super) vm: Value,
@@ -92,7 +92,7 @@ pub(super) struct Translator<'a, 'f> {
 
 /// Builds `func` from function `index` of the source.
 pub(super) fn translate(
-    module: &mut JITModule,
+    config: TargetFrontendConfig,
     func: &mut Function,
     context: &mut FunctionBuilderContext,
     source: &Source<'_>,
@@ -118,7 +118,6 @@ pub(super) fn translate(
     let frame = b.ins().iadd(guest, r10);
     let mut translator = Translator {
         b,
-        module,
         source,
         index,
         vm,
@@ -137,7 +136,6 @@ pub(super) fn translate(
     translator.enter(&params[2..]);
     translator.body(ops);
     translator.b.seal_all_blocks();
-    let config = translator.module.target_config();
     translator.b.finalize(config);
 }
 
@@ -330,11 +328,29 @@ impl Translator<'_, '_> {
         for number in 1..=self.source.arities[index] {
             args.push(self.get(number as u8));
         }
-        let callee = self.module.declare_func_in_func(self.source.ids[index], self.b.func);
-        let call = self.b.ins().call(callee, &args);
+        let entry = self.entry(index);
+        let signature = self.b.import_signature(signature_of_code(self.source.arities[index]));
+        let call = self.b.ins().call_indirect(signature, entry, &args);
         let result = self.b.inst_results(call)[0];
         self.reload_fuel();
         self.set(0, result);
+    }
+
+    /// The address of a function's code, which is compiled now if this is its first call.
+    fn entry(&mut self, index: usize) -> Value {
+        let (first, on) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(first);
+        self.b.append_block_param(on, types::I64);
+        let slot = self.iconst((self.source.entries + index * size_of::<usize>()) as i64);
+        let known = self.b.ins().load(types::I64, MemFlagsData::trusted(), slot, 0);
+        self.b.ins().brif(known, on, &[known.into()], first, &[]);
+        self.b.switch_to_block(first);
+        let args = [self.vm, self.iconst(index as i64)];
+        let (made, trapped) = self.call_shim(self.source.shims.compile, &args);
+        self.raise_if(trapped, Raise::Pending);
+        self.b.ins().jump(on, &[made.into()]);
+        self.b.switch_to_block(on);
+        self.b.block_params(on)[0]
     }
 
     /// Calls a host function through its shim; sets r0 to the result.
