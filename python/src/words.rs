@@ -117,7 +117,7 @@ pub(crate) fn object_digest(py: Python<'_>, sched: &str) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn schedulers() -> PyResult<Vec<(&'static str, &'static str, Vec<String>)>> {
     let of = |policy: &fairground_policies::Policy| {
-        let sets = parameter_sets(&find_object(policy.name).map_err(error)?);
+        let sets = parameter_sets(&*find_object(policy.name).map_err(error)?);
         Ok((policy.name, policy.summary, sets.into_keys().collect()))
     };
     fairground_policies::all().iter().map(of).collect()

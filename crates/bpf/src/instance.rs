@@ -380,6 +380,8 @@ impl MapsRef<'_> {
     }
 }
 
+static ZEROS: [u8; PAGE as usize] = [0; PAGE as usize];
+
 /// Commits the memory of the maps of fixed size and writes their initial content.
 fn commit_maps(program: &Program, memory: &Memory, cpus: u32) -> Result<(), InstanceError> {
     let layout = &program.layout;
@@ -390,7 +392,11 @@ fn commit_maps(program: &Program, memory: &Memory, cpus: u32) -> Result<(), Inst
             continue;
         }
         memory.commit(addr, bytes, Access::ReadWrite)?;
-        memory.write(addr, &map.initial).map_err(|_| InstanceError::Full { bytes })?;
+        // Committed memory is zero, and a page that nothing is written to costs nothing.
+        let pages = (addr..).step_by(PAGE as usize).zip(map.initial.chunks(PAGE as usize));
+        for (addr, page) in pages.filter(|(_, page)| **page != ZEROS[..page.len()]) {
+            memory.write(addr, page).map_err(|_| InstanceError::Full { bytes })?;
+        }
         if read_only {
             memory.commit(addr, bytes, Access::Read)?;
         }

@@ -55,7 +55,7 @@ impl RealPlan<'_> {
         };
         let job = self.job(&settings)?;
         let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
-        let object = self.object.map(|object| object.bytes.as_slice());
+        let object = self.object.map(|object| &*object.bytes);
         // A job that fails may lack what the scheduler's own loader would have set.
         let remedy = self.object.and_then(|object| object.left_at_zero(&self.settings));
         let asked = (&job, object);

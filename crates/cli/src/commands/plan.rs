@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use fairground_analysis::Options;
 use fairground_bpf::Object;
@@ -100,7 +101,7 @@ pub(super) struct Simulation {
     pub(super) label: String,
     /// The scheduler as it was typed.
     pub(super) spec: String,
-    pub(super) object: Object,
+    pub(super) object: Arc<Object>,
     pub(super) policy: Policy,
     /// Everything that is set: by the parameter set and by flags, before the run and during it.
     pub(super) settings: Vec<Setting>,
@@ -231,7 +232,7 @@ impl<'a> RunPlan<'a> {
             Some(Simulation {
                 label: column.label(false),
                 spec: column.scheduler.spec.clone(),
-                object: scheduler.object.object.clone(),
+                object: Arc::clone(&scheduler.object.object),
                 policy: scheduler.policy.clone(),
                 settings,
             })

@@ -28,7 +28,7 @@ pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failu
 fn list(cli: &Cli) -> Result<(), Failure> {
     let mut policies = Vec::new();
     for policy in fairground_policies::all() {
-        let sets = parameter_sets(&find_object(policy.name)?);
+        let sets = parameter_sets(&*find_object(policy.name)?);
         let sets: Vec<_> = sets.keys().map(|set| format!("{}@{set}", policy.name)).collect();
         policies.push((policy, sets.join(" ")));
     }

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fairground_bpf::Object;
-
 use crate::failure::Failure;
 
 /// What the name of a source ends with.
@@ -50,12 +48,10 @@ fn without_paths(source: &Path, headers: &Path) -> Vec<String> {
     folders.map(|folder| format!("-ffile-prefix-map={}/=", folder.display())).collect()
 }
 
-/// Compiles a source and reads the object, which is then gone again.
-pub(super) fn object_of_source(name: &str) -> Result<(Object, Vec<u8>), Failure> {
+/// Compiles a source; the object's bytes. No file is left.
+pub(super) fn bytes_of_source(name: &str) -> Result<Vec<u8>, Failure> {
     let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let object = folder.path().join("scheduler.bpf.o");
     compile_scheduler(Path::new(name), &object)?;
-    let bytes = fs::read(&object).map_err(|e| Failure::io(object.display(), &e))?;
-    let object = Object::parse(name, &bytes).map_err(Failure::new)?;
-    Ok((object, bytes))
+    fs::read(&object).map_err(|e| Failure::io(object.display(), &e))
 }

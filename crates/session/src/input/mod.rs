@@ -1,6 +1,7 @@
 //! What single words mean: schedulers, workloads, targets, topologies, settings, profiles, recordings.
 
 mod build;
+mod loaded;
 mod profile;
 mod recording;
 mod scheduler;
@@ -12,11 +13,10 @@ mod workload;
 mod writes;
 
 pub use build::compile_scheduler;
+pub use loaded::find_object;
 pub use profile::{Profile, host_cpus, read_profiles};
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
-pub use scheduler::{
-    Scheduler, SchedulerObject, Sets, Sizes, find_object, parameter_sets, split_set,
-};
+pub use scheduler::{Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set};
 pub use settings::{Variant, at_settings, one_variant, variants};
 pub use target::{OWN_SCHEDULER, Target, is_knob, split_knobs};
 pub use topology::TOPOLOGY_FORMAT;

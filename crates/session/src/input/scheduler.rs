@@ -1,16 +1,16 @@
 //! A scheduler by name or from an object file, with a parameter set.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use fairground_bpf::{Global, GlobalType, Object};
 use fairground_machine::{Engine, Policy, Setting, is_kernel_constant};
 use fairground_realkernel::job::SchedulerSetup;
 
 use super::Profile;
-use super::build::{SOURCE_END, object_of_source};
-use crate::failure::{Failure, did_you_mean};
+use super::loaded::{self, Loaded};
+use crate::failure::Failure;
 
 /// A scheduler's object, for any target.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub struct SchedulerObject {
     /// As it was typed: `cfs@6.1`, `mine.bpf.o`.
     pub label: String,
     /// The object, read.
-    pub object: Object,
+    pub object: Arc<Object>,
     /// The bytes that a kernel loads.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<[u8]>,
     /// How large it is.
     pub sizes: Sizes,
     /// Arrays that its profile resized.
@@ -70,7 +70,18 @@ impl SchedulerObject {
     /// CPUs.
     pub fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
         let (name, set) = split_set(spec);
-        let (mut object, bytes) = read_object(name)?;
+        let loaded = loaded::read(name)?;
+        Self::of(spec, set, &loaded, profile)
+    }
+
+    fn of(
+        spec: &str,
+        set: Option<&str>,
+        loaded: &Loaded,
+        profile: Option<(&Profile, u32)>,
+    ) -> Result<Self, Failure> {
+        let (name, _) = split_set(spec);
+        let mut object = Arc::clone(&loaded.object);
         let mut settings = match set {
             None => Vec::new(),
             Some(set) => {
@@ -82,11 +93,12 @@ impl SchedulerObject {
         let sizes = Sizes::of(&object);
         let (mut resized, mut setup) = (Vec::new(), SchedulerSetup::default());
         if let Some((profile, cpus)) = profile {
-            settings.extend(profile.apply(&mut object, cpus)?);
+            settings.extend(profile.apply(Arc::make_mut(&mut object), cpus)?);
             resized.extend(profile.resized().map(str::to_owned));
             setup = profile.real_setup(&object, cpus)?;
         }
-        Ok(Self { resized, label: spec.to_owned(), object, bytes, sizes, settings, setup })
+        let (label, bytes) = (spec.to_owned(), Arc::clone(&loaded.bytes));
+        Ok(Self { resized, label, object, bytes, sizes, settings, setup })
     }
 }
 
@@ -126,14 +138,18 @@ impl Scheduler {
         profile: Option<(&Profile, u32)>,
         engine: Engine,
     ) -> Result<Self, Failure> {
-        let object = SchedulerObject::find(spec, profile)?;
-        let (name, _) = split_set(spec);
+        let (name, set) = split_set(spec);
+        let loaded = loaded::read(name)?;
+        let object = SchedulerObject::of(spec, set, &loaded, profile)?;
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
-        let mut policy = Policy::load(&object.object, engine).map_err(|e| failed(&e))?;
-        if let Some((profile, cpus)) = profile {
-            let setup = profile.setup(&object.object, cpus)?;
-            policy = policy.with_setup(&setup).map_err(|e| failed(&e))?;
-        }
+        let policy = match profile {
+            None => loaded.policy(engine).map_err(|e| failed(&e))?,
+            Some((profile, cpus)) => {
+                let setup = profile.setup(&object.object, cpus)?;
+                let policy = Policy::load(&object.object, engine).map_err(|e| failed(&e))?;
+                policy.with_setup(&setup).map_err(|e| failed(&e))?
+            }
+        };
         Ok(Self { object, policy })
     }
 }
@@ -144,37 +160,6 @@ pub fn split_set(spec: &str) -> (&str, Option<&str>) {
         Some((name, set)) if !Path::new(spec).exists() => (name, Some(set)),
         _ => (spec, None),
     }
-}
-
-/// The object of a scheduler: one that comes with fairground, an object file, or a source that is compiled now.
-pub fn find_object(name: &str) -> Result<Object, Failure> {
-    read_object(name).map(|(object, _)| object)
-}
-
-/// The same, with its bytes.
-fn read_object(name: &str) -> Result<(Object, Vec<u8>), Failure> {
-    if let Some(policy) = fairground_policies::get(name) {
-        let file = format!("{name}.bpf.o");
-        let object = Object::parse(&file, policy.object).map_err(Failure::new)?;
-        return Ok((object, policy.object.to_vec()));
-    }
-    let is_file_name = name.contains('/') || name.ends_with(".o") || name.ends_with(SOURCE_END);
-    if !is_file_name && !Path::new(name).is_file() {
-        let names = fairground_policies::all().iter().map(|p| p.name);
-        let help = match did_you_mean(name, names) {
-            Some(near) => format!(
-                "did you mean `{near}`? `fairground sched list` names them; a file is given as ./{name}"
-            ),
-            None => format!("`fairground sched list` names them; a file is given as ./{name}"),
-        };
-        return Err(Failure::new(format_args!("there is no scheduler `{name}`")).help(help));
-    }
-    if name.ends_with(SOURCE_END) {
-        return object_of_source(name);
-    }
-    let bytes = fs::read(name).map_err(|e| Failure::io(name, &e))?;
-    let object = Object::parse(name, &bytes).map_err(Failure::new)?;
-    Ok((object, bytes))
 }
 
 /// The parameter sets that an object describes in its tags (`set:NAME=VALUE` on a variable).

@@ -1,0 +1,120 @@
+//! The scheduler objects that this process has read. Runs of the same object share what is read and compiled of it: a
+//! sweep of short runs would otherwise spend most of its time with compiling.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairground_bpf::Object;
+use fairground_machine::{Engine, Policy, PolicyError};
+
+use super::build::{SOURCE_END, bytes_of_source};
+use crate::failure::{Failure, did_you_mean};
+
+/// Objects that are kept for further runs; beyond, the one that was used longest ago is dropped.
+const KEPT_MAX: usize = 16;
+
+static KEPT: Mutex<Vec<Arc<Loaded>>> = Mutex::new(Vec::new());
+
+/// An object, read, and what it was compiled to.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) object: Arc<Object>,
+    /// The bytes that a kernel loads.
+    pub(super) bytes: Arc<[u8]>,
+    policies: Mutex<Vec<(Engine, Policy)>>,
+}
+
+impl Loaded {
+    /// Its policy for an engine, as [`Policy::load`].
+    pub(super) fn policy(&self, engine: Engine) -> Result<Policy, PolicyError> {
+        // A panic with the lock held leaves the list as it was.
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, policy)) = policies.iter().find(|(of, _)| *of == engine) {
+            return Ok(policy.clone());
+        }
+        let policy = Policy::load(&self.object, engine)?;
+        policies.push((engine, policy.clone()));
+        Ok(policy)
+    }
+
+    /// Takes the object of this name and these bytes from those that are kept, or reads it.
+    fn of(name: &str, bytes: &[u8]) -> Result<Arc<Loaded>, Failure> {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        // Errors contain the name.
+        let is_it = |of: &Arc<Loaded>| of.object.name() == name && *of.bytes == *bytes;
+        let loaded = match kept.iter().position(is_it) {
+            Some(at) => kept.remove(at),
+            None => {
+                let object = Arc::new(Object::parse(name, bytes).map_err(Failure::new)?);
+                Arc::new(Loaded { object, bytes: bytes.into(), policies: Mutex::default() })
+            }
+        };
+        if kept.len() >= KEPT_MAX {
+            kept.remove(0);
+        }
+        kept.push(Arc::clone(&loaded));
+        Ok(loaded)
+    }
+}
+
+/// The object of a scheduler: one that comes with fairground, an object file, or a source that is compiled now.
+pub fn find_object(name: &str) -> Result<Arc<Object>, Failure> {
+    read(name).map(|loaded| Arc::clone(&loaded.object))
+}
+
+/// The same, with its bytes and what was compiled of it.
+pub(super) fn read(name: &str) -> Result<Arc<Loaded>, Failure> {
+    if let Some(policy) = fairground_policies::get(name) {
+        return Loaded::of(&format!("{name}.bpf.o"), policy.object);
+    }
+    let is_file_name = name.contains('/') || name.ends_with(".o") || name.ends_with(SOURCE_END);
+    if !is_file_name && !Path::new(name).is_file() {
+        let names = fairground_policies::all().iter().map(|p| p.name);
+        let help = match did_you_mean(name, names) {
+            Some(near) => format!(
+                "did you mean `{near}`? `fairground sched list` names them; a file is given as ./{name}"
+            ),
+            None => format!("`fairground sched list` names them; a file is given as ./{name}"),
+        };
+        return Err(Failure::new(format_args!("there is no scheduler `{name}`")).help(help));
+    }
+    if name.ends_with(SOURCE_END) {
+        return Loaded::of(name, &bytes_of_source(name)?);
+    }
+    Loaded::of(name, &fs::read(name).map_err(|e| Failure::io(name, &e))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_share_an_object() {
+        let [first, again] = [(); 2].map(|()| read("sd").expect("sd comes with fairground"));
+        assert!(Arc::ptr_eq(&first, &again));
+        assert!(!Arc::ptr_eq(&first, &read("o1").expect("o1 comes with fairground")));
+    }
+
+    #[test]
+    fn a_file_that_changed_is_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("mine.bpf.o");
+        let named = |policy: &str| {
+            let object = fairground_policies::get(policy).expect("it is there").object;
+            fs::write(&path, object).expect("it is written");
+            let loaded = read(&path.display().to_string()).expect("an object");
+            loaded.policy(Engine::Jit).expect("a scheduler").name().to_owned()
+        };
+        assert_eq!([named("sd"), named("o1"), named("sd")], ["sd", "o1", "sd"]);
+    }
+
+    #[test]
+    fn no_more_are_kept_than_the_limit() {
+        let object = fairground_policies::get("fifo").expect("it is there").object;
+        for number in 0..3 * KEPT_MAX {
+            Loaded::of(&format!("{number}.bpf.o"), object).expect("an object");
+        }
+        assert!(KEPT.lock().expect("no panic").len() <= KEPT_MAX);
+    }
+}
