@@ -9,7 +9,7 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITMemoryKind, JITMemoryProvider, JITModule};
-use cranelift_module::{Module, default_libcall_names};
+use cranelift_module::{Linkage, Module, default_libcall_names};
 
 use super::access::{UNREACHABLE, faulting_slot};
 use super::entry;
@@ -212,7 +212,9 @@ impl Compiler {
         let module = self.module.as_mut().ok_or("the code is being dropped")?;
         let mut context = module.make_context();
         context.func.signature = signature_of_code(source.arities[index]);
-        let id = module.declare_anonymous_function(&context.func.signature);
+        // A profile of `perf` shows the name, if PERF_BUILDID_DIR is set.
+        let name = format!("{}.{index}", source.program.functions[index].name);
+        let id = module.declare_function(&name, Linkage::Local, &context.func.signature);
         let id = id.map_err(|error| error.to_string())?;
         translate(module.target_config(), &mut context.func, &mut self.builder, source, index);
         module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
