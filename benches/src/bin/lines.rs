@@ -23,11 +23,17 @@ type Counts = BTreeMap<(String, usize), u64>;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [scheduler, workload, rest @ ..] = &args[..] else {
-        eprintln!("usage: lines SCHEDULER[@SET] WORKLOAD [LINES]");
+    let parsed = match &args[..] {
+        [scheduler, workload] => Some((scheduler, workload, LINES)),
+        [scheduler, workload, lines] => {
+            lines.parse().ok().map(|lines| (scheduler, workload, lines))
+        }
+        _ => None,
+    };
+    let Some((scheduler, workload, lines)) = parsed else {
+        eprintln!("usage: lines SCHEDULER[@SET] WORKLOAD [LINES], where LINES is a number");
         std::process::exit(2);
     };
-    let lines = rest.first().and_then(|number| number.parse().ok()).unwrap_or(LINES);
     if let Err(problem) = measure(scheduler, workload, lines) {
         eprintln!("lines: {problem}");
         std::process::exit(1);

@@ -60,14 +60,9 @@ impl Live {
     /// Begins with the tasks of `trace` and none of its events, at `trace.start_ns`. The stream must have wake-ups
     /// (`sched_wakeup`). Of `options`, the window and the interval have no effect.
     pub fn new(trace: &Trace, options: &Options) -> Live {
-        let mut begun = Trace::new(trace.cpus);
-        begun.start_ns = trace.start_ns;
-        begun.counts_insns = trace.counts_insns;
-        for cgroup in trace.cgroups() {
-            begun.add_cgroup(cgroup.clone());
-        }
         let options = Options { window: None, interval_ns: None, ..options.clone() };
-        let mut live = Live { pass: Pass::new(&begun, &options, &[0], 1), before: Vec::new() };
+        let mut live =
+            Live { pass: Pass::new(&trace.begun(), &options, &[0], 1), before: Vec::new() };
         live.pass.set_has_wakeups(true);
         live.pass.begin_window(trace.start_ns);
         live.meet(trace);

@@ -17,12 +17,8 @@ impl Stream {
     /// wake-ups (`sched_wakeup`). Figures over time ([`Options::interval_ns`]) are not made: they need the groups of
     /// tasks, which are not known before the end.
     pub fn new(trace: &Trace, options: &Options, end_ns: u64) -> Stream {
-        let mut whole = Trace::new(trace.cpus);
-        (whole.start_ns, whole.end_ns) = (trace.start_ns, end_ns);
-        whole.counts_insns = trace.counts_insns;
-        for cgroup in trace.cgroups() {
-            whole.add_cgroup(cgroup.clone());
-        }
+        let mut whole = trace.begun();
+        whole.end_ns = end_ns;
         let options = Options { interval_ns: None, ..options.clone() };
         let mut pass = Pass::new(&whole, &options, &[0], 1);
         pass.set_has_wakeups(true);

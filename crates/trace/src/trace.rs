@@ -70,6 +70,14 @@ impl Trace {
         &mut self.tasks[task.index()]
     }
 
+    /// A trace of the same machine and cgroups from the same time on, without tasks and events.
+    pub fn begun(&self) -> Trace {
+        let mut begun = Trace::new(self.cpus);
+        (begun.start_ns, begun.counts_insns) = (self.start_ns, self.counts_insns);
+        begun.cgroups = self.cgroups.clone();
+        begun
+    }
+
     /// Adds a cgroup and returns its number. The first is the root; every other one follows its parent.
     pub fn add_cgroup(&mut self, info: CgroupInfo) -> CgroupId {
         self.cgroups.push(info);
