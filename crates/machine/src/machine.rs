@@ -305,7 +305,11 @@ impl Machine {
         let of_group = |slot: &Slot| self.actors.spec(self.kernel.task(*slot).actor) == spec;
         let group: Vec<Slot> = self.kernel.tasks.by_actor().filter(of_group).collect();
         self.on_cpu(0, |machine| {
-            group.into_iter().try_for_each(|slot| machine.wake_up(slot, false))
+            // From outside of the machine, not by the task that CPU 0 runs.
+            machine.kernel.in_interrupt = true;
+            let woken = group.into_iter().try_for_each(|slot| machine.wake_up(slot, false));
+            machine.kernel.in_interrupt = false;
+            woken
         })
     }
 

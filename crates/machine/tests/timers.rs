@@ -4,7 +4,7 @@ use crate::support::{
     MS, cpus, free_machine, name, policy, run, simulate, sleep, stays, task, workload,
 };
 use fairground_machine::{MachineConfig, SleepTimers};
-use fairground_trace::{EventKind, Trace};
+use fairground_trace::{EventKind, TaskId, Trace};
 use fairground_workload::{Op, Workload};
 
 const US: u64 = 1_000;
@@ -26,6 +26,23 @@ fn wakings(trace: &Trace, who: &str) -> Vec<(u64, u32)> {
 
 fn simulated(config: &MachineConfig, workload: &Workload, until_ns: u64) -> Trace {
     simulate(config, &policy("minimal"), &[], workload, until_ns).trace
+}
+
+/// A timer's interrupt wakes, whichever task the CPU runs.
+#[test]
+fn a_sleep_is_not_ended_by_the_task_that_runs() {
+    let hog = task("hog", 1, vec![Op::RunForever]);
+    let sleeper = task("sleeper", 1, vec![Op::Loop(None, vec![run(MS), sleep(3 * MS)])]);
+    let workload = workload(vec![hog, sleeper]);
+    for config in [machine(1, 250), free_machine(1)] {
+        let trace = simulated(&config, &workload, 100 * MS);
+        let wakers = trace.events().filter_map(|event| match event.kind {
+            EventKind::Waking { waker, .. } => Some(waker),
+            _ => None,
+        });
+        let wakers: Vec<TaskId> = wakers.collect();
+        assert!(wakers.len() > 2 && wakers.iter().all(|waker| waker.is_idle()), "{wakers:?}");
+    }
 }
 
 /// `schedule_timeout`: jiffies + the length in jiffies, rounded up, + 1.

@@ -103,6 +103,41 @@ fn run_ns(workload: &Workload, group: usize) -> u64 {
     runs.sum()
 }
 
+/// As ftrace prints it: the device's interrupts come while the hog runs.
+#[test]
+fn an_interrupt_is_not_the_task_that_it_interrupts() {
+    let mut text = String::from(
+        "<idle>-0 [000] d..2. 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+         prev_state=R ==> next_comm=disk next_pid=11 next_prio=120\n",
+    );
+    let switch = |from: &str, state: char, to: &str, us: u32| {
+        let (prev, next) = (from.rsplit_once('-'), to.rsplit_once('-'));
+        let ((prev, pid), (next, next_pid)) = (prev.expect("a pid"), next.expect("a pid"));
+        format!(
+            "{from} [000] d..2. 1.{us:06}: sched_switch: prev_comm={prev} prev_pid={pid} prev_prio=120 \
+             prev_state={state} ==> next_comm={next} next_pid={next_pid} next_prio=120\n"
+        )
+    };
+    let wake = |flags: &str, event: &str, us: u32| {
+        format!(
+            "hog-10 [000] {flags} 1.{us:06}: {event}: comm=disk pid=11 prio=120 target_cpu=000\n"
+        )
+    };
+    for (round, flags) in ["d.h2.", "d.s3.", "dNH2.", "d..2."].into_iter().enumerate() {
+        let us = round as u32 * 1_000;
+        text += &switch("disk-11", 'D', "hog-10", us + 100);
+        text += &wake(flags, "sched_waking", us + 990);
+        text += &wake(flags, "sched_wakeup", us + 991);
+        text += &switch("hog-10", 'R', "disk-11", us + 1_000);
+    }
+    let trace = fairground_trace::read("irq.txt", text.as_bytes()).expect("a recording");
+    let (workload, notes) = replay_workload("irq", &trace).expect("a workload");
+    assert_eq!((notes.sleeps, notes.messages), (3, 1));
+    let disk = workload.tasks.iter().find(|task| task.name == "disk-11").expect("the task");
+    let sleeps = disk.program.iter().filter(|op| **op == Op::Sleep(Duration::Fixed(890_000)));
+    assert_eq!(sleeps.count(), 3, "{:?}", disk.program);
+}
+
 /// Two CPUs: a reader that a writer wakes, a sleeper with a timer, a forked child, and a hog that existed before.
 #[test]
 fn a_recording_by_hand() {

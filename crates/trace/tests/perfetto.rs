@@ -61,11 +61,16 @@ fn expected(trace: &Trace) -> BTreeMap<u64, Vec<String>> {
     let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     let task = |id: TaskId| &trace.tasks()[id.index()];
     let named = |id: TaskId| format!("{:?} {}", task(id).comm, task(id).pid);
+    let mut running = BTreeMap::new();
     for Event { time_ns, cpu, kind, .. } in trace.events() {
         let on = |id: TaskId| match id {
             TaskId::IDLE => format!("\"swapper/{cpu}\" {}", task(id).pid),
             _ => named(id),
         };
+        let interrupted = running.get(&cpu).copied().unwrap_or(TaskId::IDLE);
+        if let EventKind::Switch { next, .. } = kind {
+            running.insert(cpu, next);
+        }
         let said = match kind {
             EventKind::Switch { prev, prev_state, next } => {
                 let bit = match prev_state {
@@ -79,7 +84,9 @@ fn expected(trace: &Trace) -> BTreeMap<u64, Vec<String>> {
                 format!("switch {} {bit} {}", on(prev), on(next))
             }
             EventKind::Waking { task: id, target_cpu, waker } => {
-                format!("waking {} {target_cpu} by {}", named(id), task(waker).pid)
+                // Perfetto has the task that the CPU runs, which an interrupt interrupts.
+                let by = if waker.is_idle() { interrupted } else { waker };
+                format!("waking {} {target_cpu} by {}", named(id), task(by).pid)
             }
             EventKind::Wakeup { task, target_cpu } => {
                 format!("wakeup {} {target_cpu}", named(task))

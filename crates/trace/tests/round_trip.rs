@@ -126,6 +126,8 @@ fn the_text() {
         EventKind::Tick { task: hog },
         EventKind::Callback { kind: CallbackKind::SelectCpu, task: child },
         EventKind::Waking { task: child, waker: hog, target_cpu: 0 },
+        // By an interrupt of the hog.
+        EventKind::Waking { task: child, waker: idle, target_cpu: 0 },
         EventKind::Wakeup { task: child, target_cpu: 1 },
         EventKind::Migrate { task: child, from_cpu: 1, to_cpu: 0 },
         EventKind::Nice { task: hog, nice: -3 },

@@ -26,7 +26,9 @@ impl Machine {
     pub(crate) fn in_interrupt<T>(&mut self, step: impl FnOnce(&mut Self) -> Step<T>) -> Step<T> {
         let count = self.kernel.preempt_counts + 4 * u64::from(self.kernel.this_cpu);
         self.program.memory().store_u32(count, abi::HARDIRQ_OFFSET)?;
+        self.kernel.in_interrupt = true;
         let result = step(self);
+        self.kernel.in_interrupt = false;
         self.program.memory().store_u32(count, 0)?;
         result
     }

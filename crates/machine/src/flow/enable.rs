@@ -295,6 +295,7 @@ fn new_kernel(
         spinners: Spinners::default(),
         builtin_idle,
         this_cpu: 0,
+        in_interrupt: false,
         permission: Permission::UNLOCKED,
         direct: DirectDispatch::Closed,
         buffer: DispatchBuffer::new(ops.batch),

@@ -22,7 +22,7 @@ impl Machine {
         if matches!(task.state, TaskState::Dead | TaskState::Runnable) || task.exiting {
             return Ok(());
         }
-        let waker = self.kernel.current(this);
+        let waker = self.kernel.waker();
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
         self.kernel.counters.wakeups += 1;
         let meter = self.meter();

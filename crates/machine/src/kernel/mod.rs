@@ -108,6 +108,8 @@ pub(crate) struct Kernel {
     pub(crate) builtin_idle: bool,
     /// The CPU that executes.
     pub(crate) this_cpu: u32,
+    /// The executing CPU is in a hardware interrupt, or the machine is told something from outside.
+    pub(crate) in_interrupt: bool,
     /// What the running callback may call.
     pub(crate) permission: Permission,
     pub(crate) direct: DirectDispatch,

@@ -1,7 +1,7 @@
 //! How sleeps begin and end, whatever ends them.
 
 use fairground_bpf::{Memory, Trap};
-use fairground_trace::{EventKind, TaskState};
+use fairground_trace::{EventKind, TaskId, TaskState};
 
 use super::{Kernel, Slot};
 use crate::SleepTimers;
@@ -68,11 +68,16 @@ impl Kernel {
         }
         task.woken = true;
         let (id, cpu) = (task.id, task.cpu);
-        let waker = self.current(this);
+        let waker = self.waker();
         self.counters.wakeups += 1;
         self.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: cpu });
         self.emit(this, 0, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.charge_irqs_off(this, self.cost.wakeup_ns);
+    }
+
+    /// Who wakes a task on the executing CPU: its current task, or the idle task where an interrupt does it.
+    pub(crate) fn waker(&self) -> TaskId {
+        if self.in_interrupt { TaskId::IDLE } else { self.current(self.this_cpu) }
     }
 
     /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.

@@ -52,7 +52,7 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
         "sched_waking" => {
             let (task, rest) = one_task(fields)?;
             let target_cpu = target_cpu(rest)?;
-            EventKind::Waking { task: tasks.named(task), waker: tasks.running(), target_cpu }
+            EventKind::Waking { task: tasks.named(task), waker: tasks.waker(), target_cpu }
         }
         "sched_wakeup" => {
             let (task, rest) = one_task(fields)?;

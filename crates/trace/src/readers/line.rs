@@ -27,6 +27,8 @@ pub(super) struct Line<'a> {
     pub(super) comm: &'a str,
     pub(super) cpu: u32,
     pub(super) time_ns: u64,
+    /// It happened in a hard or soft interrupt. False where the line has no flags.
+    pub(super) in_interrupt: bool,
     /// Without the `sched:` of perf.
     pub(super) event: &'a str,
     pub(super) fields: &'a str,
@@ -41,7 +43,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
             why = "no pid before the CPU";
             continue;
         };
-        let Some((time_ns, rest)) = stamp(after) else {
+        let Some((in_interrupt, time_ns, rest)) = stamp(after) else {
             why = "no time stamp in seconds after the CPU";
             continue;
         };
@@ -49,7 +51,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
             return Err("a CPU number beyond every machine's");
         }
         let (event, fields) = event_and_fields(rest).ok_or("no event after the time stamp")?;
-        return Ok(Line { pid, comm, cpu, time_ns, event, fields });
+        return Ok(Line { pid, comm, cpu, time_ns, in_interrupt, event, fields });
     }
     Err(why)
 }
@@ -98,14 +100,22 @@ fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
     before.ends_with(char::is_whitespace).then_some((before.trim(), Some(number)))
 }
 
-/// An optional word of flags, then `seconds.fraction:`; returns nanoseconds and the rest.
-fn stamp(text: &str) -> Option<(u64, &str)> {
+/// An optional word of flags, then `seconds.fraction:`; returns whether the flags are those of an interrupt,
+/// nanoseconds, and the rest.
+fn stamp(text: &str) -> Option<(bool, u64, &str)> {
     let text = text.trim_start();
-    if let Some(found) = seconds(text) {
-        return Some(found);
+    if let Some((time_ns, rest)) = seconds(text) {
+        return Some((false, time_ns, rest));
     }
-    let (_flags, rest) = text.split_once(char::is_whitespace)?;
-    seconds(rest.trim_start())
+    let (flags, rest) = text.split_once(char::is_whitespace)?;
+    let (time_ns, rest) = seconds(rest.trim_start())?;
+    Some((is_of_interrupt(flags), time_ns, rest))
+}
+
+/// The third flag (`trace_print_lat_fmt`, kernel/trace/trace_output.c): `h` and `H` hard interrupt, `s` soft interrupt,
+/// `z` and `Z` NMI. `b` is a task with soft interrupts off.
+fn is_of_interrupt(flags: &str) -> bool {
+    flags.as_bytes().get(2).is_some_and(|flag| b"hHszZ".contains(flag))
 }
 
 fn seconds(text: &str) -> Option<(u64, &str)> {
@@ -179,6 +189,15 @@ mod tests {
             (Some(77), "my-task-1", 0, 3_000_001_000, "e", "f")
         );
         assert_eq!(line("<idle>-0 (-------) [000] 3.1: e:").0, Some(0));
+    }
+
+    #[test]
+    fn the_third_flag_tells_an_interrupt() {
+        let flagged = |flags: &str| {
+            parse(&format!("hog-10 [000] {flags} 1.5: e: f")).expect("a line").in_interrupt
+        };
+        assert!(["d.h2", "dNH2.", "d.s3", "dNz.."].into_iter().all(flagged));
+        assert!(!["d..2", ".....", "dnb2.", "h...", ""].into_iter().any(flagged));
     }
 
     #[test]

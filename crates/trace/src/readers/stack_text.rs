@@ -67,7 +67,8 @@ impl StackText {
         let folded = self.frames.join(";");
         self.frames.clear();
         let running = pid.map(|pid| Named { pid, comm: &self.comm, prio: None });
-        let mut tasks = Tasks { interner: &mut collector.interner, running };
+        let interner = &mut collector.interner;
+        let mut tasks = Tasks { interner, running, in_interrupt: false };
         let stated = tasks.stack(folded);
         collector.add(cpu, time_ns, stated);
     }

@@ -31,6 +31,8 @@ pub(super) struct Tasks<'a> {
     pub(super) interner: &'a mut Interner,
     /// The task that the CPU was running, if that is known.
     pub(super) running: Option<Named<'a>>,
+    /// The event happened in a hard or soft interrupt.
+    pub(super) in_interrupt: bool,
 }
 
 impl Tasks<'_> {
@@ -49,6 +51,12 @@ impl Tasks<'_> {
     #[inline]
     pub(super) fn running(&mut self) -> TaskId {
         self.running.map_or(NOT_NAMED, |named| self.interner.identity(named))
+    }
+
+    /// Who wakes another task: the running task, or the idle task where an interrupt does it.
+    #[inline]
+    pub(super) fn waker(&mut self) -> TaskId {
+        if self.in_interrupt { self.by_pid(0) } else { self.running() }
     }
 
     /// The running task begins to wait for a lock; without flags it has the lock. Where the task is not named the event

@@ -84,7 +84,8 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
     };
     stack.end(collector);
     let running = line.pid.map(|pid| Named { pid, comm: line.comm, prio: None });
-    let mut tasks = Tasks { interner: &mut collector.interner, running };
+    let in_interrupt = line.in_interrupt;
+    let mut tasks = Tasks { interner: &mut collector.interner, running, in_interrupt };
     let Some(stated) = fields::parse(line.event, line.fields, &mut tasks) else {
         return collector.unreadable_text(&format!("{} without its fields", line.event), text);
     };

@@ -110,7 +110,6 @@ impl<'a> Text<'a> {
 
     fn event(&mut self, event: &Event) {
         let (cpu, at_ns) = (event.cpu, event.time_ns);
-        let waker = self.view.running(event);
         self.view.note(event);
         let trace = self.view.trace;
         match event.kind {
@@ -124,7 +123,7 @@ impl<'a> Text<'a> {
                     self.arrow('f', TASKS, next.0, at_ns, arrow);
                 }
             }
-            EventKind::Waking { task, .. } => {
+            EventKind::Waking { task, waker, .. } => {
                 self.arrows_so_far += 1;
                 let arrow = self.arrows_so_far;
                 self.arrows[task.index()] = Some(arrow);

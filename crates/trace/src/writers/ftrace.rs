@@ -229,7 +229,9 @@ impl<'a> Text<'a> {
         let (pid, cpu) = (self.pid(running), event.cpu);
         let name = if running.is_idle() { "<idle>" } else { &self.names[running.index()] };
         let (seconds, rest) = (event.time_ns / NS_PER_S, event.time_ns % NS_PER_S);
-        let _ = write!(self.out, " {name:>15}-{pid:<7} [{cpu:03}] ..... ");
+        let by_interrupt = matches!(event.kind, EventKind::Waking { waker: TaskId::IDLE, .. });
+        let flags = if by_interrupt { "d.h.." } else { "....." };
+        let _ = write!(self.out, " {name:>15}-{pid:<7} [{cpu:03}] {flags} ");
         let _ = match self.precision {
             Precision::Micros => write!(self.out, "{seconds:>5}.{:06}: ", rest / NS_PER_US),
             Precision::Nanos => write!(self.out, "{seconds:>5}.{rest:09}: "),

@@ -44,7 +44,7 @@ impl<'a> View<'a> {
     pub(super) fn running(&self, event: &Event) -> TaskId {
         match event.kind {
             EventKind::Switch { prev, .. } => prev,
-            EventKind::Waking { waker, .. } => waker,
+            EventKind::Waking { waker, .. } if !waker.is_idle() => waker,
             EventKind::Fork { parent, .. } => parent,
             EventKind::Exit { task } | EventKind::Tick { task } | EventKind::Stack { task, .. } => {
                 task

@@ -12,6 +12,10 @@ use crate::readers::marks;
 use crate::readers::stated::{Scope, Stated, TICK_FUNCTIONS, Tasks, printed};
 use crate::{EventKind, LockFlags, TaskId, TaskState};
 
+/// In `common_flags`: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI`
+/// (`include/linux/trace_events.h`).
+const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
+
 /// What an event is decoded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Kind {
@@ -95,6 +99,7 @@ pub(in super::super) struct Decoder<'k> {
     endian: Endian,
     common_type: Option<Field>,
     common_pid: Option<Field>,
+    common_flags: Option<Field>,
     /// The name of each type of event, and its shape if it is used.
     types: Vec<Option<(String, Option<Shape>)>>,
     /// Addresses of the tick's functions.
@@ -107,11 +112,12 @@ pub(in super::super) struct Decoder<'k> {
 impl<'k> Decoder<'k> {
     /// Takes the descriptions and, for the timers' functions and for stacks, `/proc/kallsyms`.
     pub(in super::super) fn new(endian: Endian, formats: &[String], kallsyms: &'k str) -> Self {
-        let (mut common_type, mut common_pid) = (None, None);
+        let (mut common_type, mut common_pid, mut common_flags) = (None, None, None);
         let mut types: Vec<Option<(String, Option<Shape>)>> = Vec::new();
         for format in formats.iter().filter_map(|text| Format::parse(text)) {
             common_type = common_type.or(format.field("common_type"));
             common_pid = common_pid.or(format.field("common_pid"));
+            common_flags = common_flags.or(format.field("common_flags"));
             let index = usize::from(format.id);
             types.resize(types.len().max(index + 1), None);
             let shape = Shape::of(&format);
@@ -119,7 +125,7 @@ impl<'k> Decoder<'k> {
         }
         let ticks = kallsyms.lines().filter_map(tick_address).collect();
         let symbols = OnceLock::new();
-        Self { endian, common_type, common_pid, types, ticks, kallsyms, symbols }
+        Self { endian, common_type, common_pid, common_flags, types, ticks, kallsyms, symbols }
     }
 
     /// The kinds of events that those of a type can become.
@@ -155,7 +161,9 @@ impl<'k> Decoder<'k> {
             add(Stated::Other);
             return Ok(());
         };
-        let tasks = Tasks { interner, running: running(pid) };
+        let flags = number(self.common_flags).unwrap_or(0);
+        let in_interrupt = flags & IN_INTERRUPT != 0;
+        let tasks = Tasks { interner, running: running(pid), in_interrupt };
         let added = EventBytes { event, endian: self.endian, shape }.add(self, tasks, add);
         added.ok_or_else(|| format!("{name} without its fields"))
     }
@@ -192,7 +200,7 @@ impl<'e> EventBytes<'e, '_> {
             }
             Kind::Waking => {
                 let (task, target_cpu) = (self.task(0, &mut tasks)?, self.cpu(0)?);
-                let waker = tasks.running();
+                let waker = tasks.waker();
                 add(Stated::Event(EventKind::Waking { task, waker, target_cpu }));
             }
             _ => add(self.other(decoder, tasks)?),
