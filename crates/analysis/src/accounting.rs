@@ -78,6 +78,8 @@ pub(crate) struct Accounting {
     callbacks: [u64; CallbackKind::ALL.len()],
     cost: PolicyCost,
     migrations: u64,
+    /// From the trace's begin on: an event showed a wake-up.
+    saw_wakeups: bool,
     machine: MachineMetrics,
     params: Vec<ParamChange>,
 }
@@ -111,6 +113,7 @@ impl Accounting {
             callbacks: [0; CallbackKind::ALL.len()],
             cost: PolicyCost::default(),
             migrations: 0,
+            saw_wakeups: false,
             machine: MachineMetrics::default(),
             params: Vec::new(),
         };
@@ -131,7 +134,7 @@ impl Accounting {
         let known = self.tasks.len();
         for (info, group) in trace.tasks().iter().zip(groups).skip(known) {
             let weight = self.weights.weight(info.nice);
-            let figures = Figures { window_ns, tasks: 1, cpus: trace.cpus, ..Figures::default() };
+            let figures = fresh_figures(window_ns, trace.cpus);
             let cgroups = trace.cgroups().len();
             let cgroup = info.cgroup.map(CgroupId::index).filter(|cgroup| *cgroup < cgroups);
             let cgroup = cgroup.unwrap_or(0);
@@ -341,6 +344,11 @@ impl Accounting {
             self.count_slice(id, slice_ns, left == TaskState::Runnable);
         }
     }
+}
+
+/// Those of a task that has done nothing yet.
+fn fresh_figures(window_ns: u64, cpus: u32) -> Figures {
+    Figures { window_ns, cpus, tasks: 1, wakeups: Some(0), ..Figures::default() }
 }
 
 impl Observer for Accounting {

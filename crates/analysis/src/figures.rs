@@ -50,8 +50,9 @@ pub struct Figures {
     pub migrations: Option<u64>,
     /// Switch-ins on another CPU than the last one's.
     pub cpu_changes: u64,
-    /// Wake-ups (`sched_wakeup`), without the first one of a new task.
-    pub wakeups: u64,
+    /// Wake-ups (`sched_wakeup`, or `sched_waking` in a trace without any `sched_wakeup`), without the first one of a
+    /// new task. `None`: the trace has switch-ins of blocked tasks and no such event.
+    pub wakeups: Option<u64>,
     /// Ticks that arrived while the task was running.
     pub ticks: u64,
     /// Marks that the task left.
@@ -217,10 +218,11 @@ impl Figures {
         self.switch_ins += switch_ins;
         self.voluntary_switches += voluntary_switches;
         self.involuntary_switches += involuntary_switches;
-        let before = if first { Some(0) } else { self.migrations };
-        self.migrations = before.zip(*migrations).map(|(a, b)| a + b);
+        for (sum, count) in [(&mut self.migrations, migrations), (&mut self.wakeups, wakeups)] {
+            let before = if first { Some(0) } else { *sum };
+            *sum = before.zip(*count).map(|(a, b)| a + b);
+        }
         self.cpu_changes += cpu_changes;
-        self.wakeups += wakeups;
         self.ticks += ticks;
         self.marks += marks;
         self.slices.merge(slices);
@@ -279,7 +281,7 @@ pub const GROUP: &[Metric<Figures>] = &[
     metric("involuntary_switches", "", Unit::Count, |f| int(f.involuntary_switches)),
     metric("migrations", "", Unit::Count, |f| known(f.migrations)),
     metric("cpu_changes", "", Unit::Count, |f| int(f.cpu_changes)),
-    metric("wakeups", "", Unit::Count, |f| int(f.wakeups)),
+    metric("wakeups", "", Unit::Count, |f| known(f.wakeups)),
     metric("true_mean_slice", "", Unit::Ns, |f| float(f.true_mean_slice_ns())),
     metric("slice", "count", Unit::Count, |f| count(&f.slices)),
     metric("slice", "mean", Unit::Ns, |f| float(f.slices.mean_ns())),

@@ -46,8 +46,9 @@ pub struct MachineMetrics {
     pub voluntary_switches: u64,
     /// Switches away from a task in state R.
     pub involuntary_switches: u64,
-    /// Wake-ups (`sched_wakeup`).
-    pub wakeups: u64,
+    /// Wake-ups (`sched_wakeup`, or `sched_waking` in a trace without any `sched_wakeup`); `None` when the trace has
+    /// switch-ins of blocked tasks and no such event.
+    pub wakeups: Option<u64>,
     /// First wake-ups of new tasks (`sched_wakeup_new`).
     pub new_tasks: u64,
     /// Moves between queues (`sched_migrate_task`); `None` when the trace shows tasks on changing CPUs and no such
@@ -86,7 +87,7 @@ impl MachineMetrics {
 
     /// Wake-ups per second of the window.
     pub fn wakeups_per_s(&self) -> Option<f64> {
-        self.per_s(self.wakeups)
+        self.per_s(self.wakeups?)
     }
 
     /// Migrations per second of the window.
@@ -114,7 +115,7 @@ pub const MACHINE: &[Metric<MachineMetrics>] = &[
     metric("switches", "rate", Unit::PerSecond, |m| float(m.switches_per_s())),
     metric("voluntary_switches", "", Unit::Count, |m| int(m.voluntary_switches)),
     metric("involuntary_switches", "", Unit::Count, |m| int(m.involuntary_switches)),
-    metric("wakeups", "", Unit::Count, |m| int(m.wakeups)),
+    metric("wakeups", "", Unit::Count, |m| known(m.wakeups)),
     metric("wakeups", "rate", Unit::PerSecond, |m| float(m.wakeups_per_s())),
     metric("migrations", "", Unit::Count, |m| known(m.migrations)),
     metric("migrations", "rate", Unit::PerSecond, |m| float(m.migrations_per_s())),

@@ -6,7 +6,7 @@
 //! passes counts, so that a tick in one of them does not.
 
 use crate::metric::value::{Metric, Unit, Value, metric};
-use fairground_trace::{EventKind, Trace};
+use fairground_trace::{EventKind, TaskState, Trace};
 
 /// What the label of a pass without switches starts with; the number of members follows.
 pub const OVERHEAD: &str = "lat_ctx overhead/";
@@ -27,7 +27,8 @@ pub struct RingReport {
     /// Switches between the first and the last mark of a round, on all CPUs; `None`: the trace holds none at all,
     /// as it is of a run whose tasks left marks and that was not recorded.
     pub switches: Option<u64>,
-    /// Wake-ups in that time; `None` as above.
+    /// Wake-ups in that time (`sched_wakeup`, or `sched_waking` in a trace without any `sched_wakeup`); `None` as
+    /// above, and where tasks blocked and the trace holds no such event.
     pub wakeups: Option<u64>,
 }
 
@@ -64,32 +65,66 @@ impl RingReport {
         let (overhead_label, round_label) =
             (format!("{OVERHEAD}{members}"), format!("{ROUND}{members}"));
         let (mut alone, mut rounds) = (Passes::default(), Passes::default());
-        let (mut switches, mut wakeups, mut at_last) = (0, 0, (0, 0));
-        let mut recorded = false;
+        let (mut seen, mut at_first, mut at_last) = (Counts::default(), None, Counts::default());
         for event in trace.events() {
-            recorded |= matches!(event.kind, EventKind::Switch { .. });
+            seen.count(event.kind);
             match event.kind {
-                EventKind::Switch { .. } if rounds.last_ns.is_some() => switches += 1,
-                EventKind::Wakeup { .. } if rounds.last_ns.is_some() => wakeups += 1,
                 EventKind::Mark { label, .. } if trace.label(label) == overhead_label => {
                     alone.mark(event.time_ns);
                 }
                 EventKind::Mark { label, .. } if trace.label(label) == round_label => {
                     rounds.mark(event.time_ns);
-                    at_last = (switches, wakeups);
+                    at_last = seen;
+                    at_first.get_or_insert(seen);
                 }
                 _ => {}
             }
         }
+        let at_first = at_first.unwrap_or_default();
         Some(RingReport {
             members,
             overhead_ns: alone.middle()?,
             round_ns: rounds.middle()?,
             rounds: rounds.times_ns.len() as u64,
-            switches: recorded.then_some(at_last.0),
-            wakeups: recorded.then_some(at_last.1),
+            switches: (seen.switches > 0).then_some(at_last.switches - at_first.switches),
+            wakeups: seen.wakeups().map(|wakeups| wakeups(&at_last) - wakeups(&at_first)),
         })
         .filter(|report| report.members > 0)
+    }
+}
+
+/// Events since the begin of the trace.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    switches: u64,
+    /// Switches away from a task that blocked.
+    blocks: u64,
+    wakings: u64,
+    wakeups: u64,
+}
+
+impl Counts {
+    fn count(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Switch { prev, prev_state, .. } => {
+                let blocks = !matches!(prev_state, TaskState::Runnable | TaskState::Dead);
+                self.switches += 1;
+                self.blocks += u64::from(blocks && !prev.is_idle());
+            }
+            EventKind::Waking { .. } => self.wakings += 1,
+            EventKind::Wakeup { .. } => self.wakeups += 1,
+            _ => {}
+        }
+    }
+
+    /// The count of wake-ups in a trace that has these events; `None` where it does not record them.
+    fn wakeups(&self) -> Option<fn(&Counts) -> u64> {
+        match self {
+            Counts { wakeups: 1.., .. } => Some(|counts| counts.wakeups),
+            Counts { wakings: 1.., .. } => Some(|counts| counts.wakings),
+            Counts { switches: 1.., blocks: 0, .. } => Some(|_| 0),
+            _ => None,
+        }
     }
 }
 
@@ -118,7 +153,7 @@ impl Passes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairground_trace::{Event, TaskId, TaskInfo, TaskState};
+    use fairground_trace::{Event, TaskId, TaskInfo};
 
     #[test]
     fn a_switch_is_what_a_round_takes_beyond_the_pass_alone() {
@@ -150,6 +185,37 @@ mod tests {
         assert!((report.switch_us() - 0.6).abs() < 1e-9);
         assert!((report.hop_us() - 0.8).abs() < 1e-9);
         assert_eq!(RingReport::of(&Trace::new(1)), None);
+    }
+
+    /// A child blocks twice in each of two rounds of 1 us, and `wake` is what wakes it.
+    fn wakeups_of_a_ring(wake: impl Fn(TaskId) -> Option<EventKind>) -> Option<u64> {
+        let mut trace = Trace::new(1);
+        let (parent, child) =
+            (trace.add_task(TaskInfo::new(1, "p")), trace.add_task(TaskInfo::new(2, "c")));
+        let (overhead, round) =
+            (trace.intern("lat_ctx overhead/2"), trace.intern("lat_ctx round/2"));
+        let mark = |label| EventKind::Mark { task: parent, label, value: 0 };
+        let switch = |prev, next| EventKind::Switch { prev, prev_state: TaskState::Sleeping, next };
+        let mut push = |time_ns, kind| trace.push(Event { time_ns, cpu: 0, insns: 0, kind });
+        (0..2).for_each(|n| push(n * 100, mark(overhead)));
+        for time_ns in [1_000, 2_000, 3_000] {
+            push(time_ns, mark(round));
+            for _ in 0..2 {
+                wake(child).into_iter().for_each(|kind| push(time_ns, kind));
+                push(time_ns, switch(parent, child));
+                push(time_ns, switch(child, parent));
+            }
+        }
+        RingReport::of(&trace).expect("a ring").wakeups
+    }
+
+    #[test]
+    fn wake_ups_are_counted_by_the_event_that_the_trace_has() {
+        let wakeup = |task| EventKind::Wakeup { task, target_cpu: 0 };
+        let waking = |task| EventKind::Waking { task, waker: TaskId::IDLE, target_cpu: 0 };
+        assert_eq!(wakeups_of_a_ring(|child| Some(wakeup(child))), Some(4));
+        assert_eq!(wakeups_of_a_ring(|child| Some(waking(child))), Some(4));
+        assert_eq!(wakeups_of_a_ring(|_| None), None, "not recorded");
     }
 
     #[test]

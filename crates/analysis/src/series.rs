@@ -35,8 +35,8 @@ pub struct Interval {
     pub voluntary_switches: u64,
     /// Involuntary switches.
     pub involuntary_switches: u64,
-    /// Wake-ups.
-    pub wakeups: u64,
+    /// Wake-ups; `None` as in [`Figures::wakeups`](crate::Figures::wakeups).
+    pub wakeups: Option<u64>,
     /// `sched_migrate_task` events.
     pub migrations: u64,
     /// Uninterrupted stretches on a CPU.
@@ -83,6 +83,7 @@ impl Series {
             start_ns: window_ns.0 + n * interval_ns,
             end_ns: (window_ns.0 + n * interval_ns).saturating_add(interval_ns).min(window_ns.1),
             groups: vec![IntervalGroup::default(); groups],
+            wakeups: Some(0),
             ..Interval::default()
         };
         let intervals = (0..length_ns.div_ceil(interval_ns)).map(interval).collect();

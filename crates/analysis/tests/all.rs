@@ -13,3 +13,4 @@ mod perf_sched;
 mod slice_program;
 mod states;
 mod tape;
+mod wakeups;

@@ -122,7 +122,7 @@ fn one_sleeper_is_due_only_what_it_asks_for() {
     assert_eq!(figures.waking_ns, 10 * 200);
     assert_eq!(figures.sleep_ns, 40 * MS);
     assert_eq!(figures.fluid_ns, figures.run_ns + 10 * 800);
-    assert_eq!((figures.wakeups, figures.voluntary_switches), (10, 10));
+    assert_eq!((figures.wakeups, figures.voluntary_switches), (Some(10), 10));
     assert_eq!(figures.wakeup_latency.values_ns(), [1_000; 10]);
     assert_eq!(analysis.cpus[0].idle_ns, 40 * MS + 10 * 1_000);
     assert_eq!(figures.true_mean_slice_ns(), None, "it was never switched away against its will");
@@ -311,7 +311,7 @@ fn the_first_run_of_a_new_task_is_a_wait_and_no_wakeup() {
     let child = &analysis.tasks[1].figures;
     assert_eq!((child.waits.values_ns(), child.wakeup_latency.count()), ([8].as_slice(), 0));
     assert_eq!((child.absent_ns, child.sleep_ns, child.run_ns), (30, 2, 10));
-    assert_eq!((child.voluntary_switches, child.wakeups), (1, 0));
+    assert_eq!((child.voluntary_switches, child.wakeups), (1, Some(0)));
     assert_eq!(analysis.machine.new_tasks, 2);
 }
 

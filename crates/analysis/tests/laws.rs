@@ -168,9 +168,9 @@ fn times(f: &Figures) -> [u64; 7] {
 }
 
 fn counts(f: &Figures) -> [u64; 6] {
-    let migrations = f.migrations.unwrap_or(0);
+    let (migrations, wakeups) = (f.migrations.unwrap_or(0), f.wakeups.unwrap_or(0));
     let switches = [f.switch_ins, f.voluntary_switches, f.involuntary_switches];
-    [switches[0], switches[1], switches[2], f.wakeups, f.cpu_changes, migrations]
+    [switches[0], switches[1], switches[2], wakeups, f.cpu_changes, migrations]
 }
 
 proptest! {
@@ -316,7 +316,7 @@ proptest! {
         prop_assert_eq!(sum(|i| i.idle_while_waiting_ns), whole.machine.idle_while_waiting_ns);
         prop_assert_eq!(sum(|i| i.switches), whole.machine.switches);
         prop_assert_eq!(sum(|i| i.involuntary_switches), whole.machine.involuntary_switches);
-        prop_assert_eq!(sum(|i| i.wakeups), whole.machine.wakeups);
+        prop_assert_eq!(Some(sum(|i| i.wakeups.unwrap_or(0))), whole.machine.wakeups);
         prop_assert_eq!(sum(|i| i.slices.count()), whole.machine.slices.count());
         let wait: u64 = whole.tasks.iter().map(|task| task.figures.wait_ns).sum();
         prop_assert_eq!(sum(|i| i.wait_ns), wait);

@@ -1,5 +1,6 @@
 //! The tests of the binary, in one program.
 
+mod analyze;
 mod bad_input;
 mod book;
 mod completions_and_man;

@@ -5,7 +5,7 @@
 //! that names it, except for the first task that is seen on a CPU, which ran there from the start; affinity; what lost
 //! events held.
 
-use fairground_analysis::states::{Cause, Change, Observer, State, States, Task};
+use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
 use fairground_workload::{MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError};
 
@@ -25,6 +25,7 @@ pub fn replay_workload(
         seen_cpus: vec![false; trace.cpus as usize],
         is_first: false,
         message: None,
+        has_wakings: trace.events().any(|event| matches!(event.kind, EventKind::Waking { .. })),
         tasks: vec![Recorded::default(); trace.tasks().len()],
     };
     for (id, task) in trace.tasks().iter().enumerate().skip(1) {
@@ -63,6 +64,8 @@ struct Recorder {
     is_first: bool,
     /// The message of the present wake-up.
     message: Option<MessageId>,
+    /// The recording has `sched_waking`. Without it, a task whose first event is a wake-up was blocked until then.
+    has_wakings: bool,
     tasks: Vec<Recorded>,
 }
 
@@ -182,15 +185,17 @@ impl Recorder {
         }
     }
 
-    fn on_wakeup(&mut self, task: &Task, from: State) {
+    fn on_wakeup(&mut self, task: &Task, change: &Change) {
         let message = self.message.take();
         let recorded = &mut self.tasks[task.id.index()];
-        let Some(from_ns) = recorded.blocked_from_ns.take() else {
-            if from == State::Initial {
-                recorded.queued_from_ns = Some(self.now_ns);
-            }
-            return;
-        };
+        let mut blocked_from_ns = recorded.blocked_from_ns.take();
+        if change.from == State::Initial && blocked_from_ns.is_none() {
+            recorded.queued_from_ns = Some(self.now_ns);
+            // A new task did not exist before.
+            let was_blocked = !self.has_wakings && change.time != TimeKind::Absent;
+            blocked_from_ns = was_blocked.then_some(self.start_ns);
+        }
+        let Some(from_ns) = blocked_from_ns else { return };
         match message {
             Some(message) => self.builder.receive(task.id.0, message),
             None => {
@@ -256,7 +261,7 @@ impl Observer for Recorder {
         match change.cause {
             Cause::SwitchOut { .. } => self.on_switch_out(task, change),
             Cause::SwitchIn { .. } => self.on_switch_in(task, change),
-            Cause::Wakeup if change.from != State::Waking => self.on_wakeup(task, change.from),
+            Cause::Wakeup if change.from != State::Waking => self.on_wakeup(task, change),
             Cause::Contradiction => {
                 self.builder.notes.unmatched_switches += 1;
                 self.tasks[task.id.index()].runs_from_ns = None;

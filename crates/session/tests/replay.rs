@@ -236,6 +236,39 @@ fn a_task_that_wakes_another_where_nothing_ran_yet_has_run_since_it_was_queued()
     assert_eq!((notes.messages, notes.unmatched_switches), (1, 0));
 }
 
+/// Nothing tells when a wake-up was asked for: the first one ends a block since the start, too.
+#[test]
+fn a_recording_with_wakeups_alone_has_a_sleep_for_each_of_them() {
+    const US: u64 = 1_000;
+    let mut replay = Recording::new(1);
+    replay.task(1, 10, "waker", 0).task(2, 11, "woken", 0);
+    let woken = replay.id(2);
+    replay.switch(0, 0, 0, false, false, 1);
+    for from_ns in (0..50).map(|n| n * 2_500 * US) {
+        let wakeup = EventKind::Wakeup { task: woken, target_cpu: 0 };
+        replay.event(from_ns + 1_000 * US, 0, wakeup);
+        replay.switch(from_ns + 2_000 * US, 0, 1, false, false, 2);
+        replay.switch(from_ns + 2_500 * US, 0, 2, true, false, 1);
+    }
+    let (workload, notes) = finished(replay);
+    assert_eq!((notes.sleeps, notes.missing_wakes), (50, 0));
+    let sleep = Op::Sleep(Duration::Fixed(1_000 * US));
+    assert_eq!(workload.tasks[1].program[0], sleep, "{:?}", workload.tasks[1].program);
+    assert_eq!(workload.tasks[1].program.iter().filter(|op| **op == sleep).count(), 50);
+}
+
+#[test]
+fn a_new_task_was_not_blocked_before_its_first_wake_up() {
+    let mut replay = Recording::new(1);
+    replay.switch(0, 0, 0, false, false, 1);
+    let child = replay.id(2);
+    replay.event(1_000, 0, EventKind::WakeupNew { task: child, target_cpu: 0 });
+    replay.switch(2_000, 0, 1, true, false, 2).switch(5_000, 0, 2, false, true, 0);
+    let (workload, notes) = finished(replay);
+    assert_eq!(notes.sleeps, 0);
+    assert_eq!(workload.tasks[1].program[0], Op::Run(Duration::Fixed(3_000)));
+}
+
 #[test]
 fn an_empty_recording_is_an_error() {
     let error = Recording::new(4).finish("replay").expect_err("nothing was recorded");

@@ -63,7 +63,7 @@ pub(crate) fn run_ns(tasks: &[TaskMetrics]) -> f64 {
 
 /// Wake-ups.
 pub(crate) fn wakeups(tasks: &[TaskMetrics]) -> f64 {
-    tasks.iter().map(|task| task.figures.wakeups as f64).sum()
+    tasks.iter().map(|task| task.figures.wakeups.expect("they are recorded") as f64).sum()
 }
 
 /// Number of times that they were switched in.

@@ -1,6 +1,6 @@
 //! Control groups: their place in the fluid schedule, and tasks that move between them.
 
-use super::Accounting;
+use super::{Accounting, fresh_figures};
 use crate::Figures;
 use crate::states::{State, Task};
 use fairground_trace::{CgroupId, Trace};
@@ -65,8 +65,7 @@ impl Accounting {
         let task = &mut self.tasks[id];
         task.complete_samples();
         let (window_ns, cpus) = (task.figures.window_ns, task.figures.cpus);
-        let fresh = Figures { window_ns, cpus, tasks: 1, ..Figures::default() };
-        let mut figures = std::mem::replace(&mut task.figures, fresh);
+        let mut figures = std::mem::replace(&mut task.figures, fresh_figures(window_ns, cpus));
         let served = self.services.served(id);
         figures.fluid_ns = served.machine_ns;
         (figures.lag_max_ns, figures.lead_max_ns) = (served.lag_max_ns, served.lead_max_ns);

@@ -10,6 +10,8 @@ impl Accounting {
     pub(super) fn note(&mut self, trace: &Trace, states: &States, event: &Event) {
         match event.kind {
             EventKind::Switch { .. } => self.note_switch(event),
+            // The only event of a wake-up in this trace.
+            EventKind::Waking { task, .. } if states.queued_at_waking => self.note_wakeup(task),
             EventKind::Waking { .. } => {}
             _ => self.note_rarer(trace, states, event),
         }
@@ -39,19 +41,14 @@ impl Accounting {
             EventKind::CgroupWeight { cgroup, weight } => {
                 return self.on_cgroup_weight(cgroup, weight);
             }
+            EventKind::Wakeup { task, .. } => self.note_wakeup(task),
             _ => {}
         }
         if !self.counting {
             return;
         }
         match event.kind {
-            EventKind::Wakeup { task, .. } if !task.is_idle() => {
-                self.cost.wakeup.add(event.insns);
-                self.tasks[task.index()].figures.wakeups += 1;
-                if let Some(series) = &mut self.series {
-                    series.at(self.now_ns).wakeups += 1;
-                }
-            }
+            EventKind::Wakeup { task, .. } if !task.is_idle() => self.cost.wakeup.add(event.insns),
             EventKind::WakeupNew { task, .. } if !task.is_idle() => {
                 self.cost.wakeup.add(event.insns);
                 self.machine.new_tasks += 1;
@@ -73,6 +70,22 @@ impl Accounting {
             EventKind::Print { .. } => self.machine.prints += 1,
             EventKind::Mark { task, .. } => self.tasks[task.index()].figures.marks += 1,
             _ => {}
+        }
+    }
+
+    /// A wake-up, by the event that shows it in this trace.
+    fn note_wakeup(&mut self, task: TaskId) {
+        self.saw_wakeups = true;
+        if !self.counting || task.is_idle() {
+            return;
+        }
+        if let Some(count) = &mut self.tasks[task.index()].figures.wakeups {
+            *count += 1;
+        }
+        if let Some(series) = &mut self.series
+            && let Some(count) = &mut series.at(self.now_ns).wakeups
+        {
+            *count += 1;
         }
     }
 

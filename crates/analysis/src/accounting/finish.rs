@@ -47,6 +47,9 @@ impl Accounting {
             self.close_cpu(number as u32, cpu.running);
         }
         self.finish_machine();
+        if !self.saw_wakeups && states.irregularities.missed_wakeups > 0 {
+            self.lack_wakeups();
+        }
         Accounts {
             window_ns: self.window_ns,
             tasks: self.tasks,
@@ -98,7 +101,7 @@ impl Accounting {
     }
 
     fn finish_machine(&mut self) {
-        let machine = &mut self.machine;
+        let (machine, mut wakeups) = (&mut self.machine, 0);
         machine.window_ns = self.window_ns.1 - self.window_ns.0;
         machine.cpus = self.cpus.len() as u32;
         for cpu in &self.cpus {
@@ -110,11 +113,12 @@ impl Accounting {
         for task in self.tasks.iter().skip(1) {
             machine.voluntary_switches += task.figures.voluntary_switches;
             machine.involuntary_switches += task.figures.involuntary_switches;
-            machine.wakeups += task.figures.wakeups;
+            wakeups += task.figures.wakeups.unwrap_or(0);
             machine.cpu_changes += task.figures.cpu_changes;
             machine.slices.merge(&task.figures.slices);
             machine.wakeup_latency.merge(&task.figures.wakeup_latency);
         }
+        machine.wakeups = Some(wakeups);
         let recorded = self.migrations > 0 || machine.cpu_changes == 0;
         machine.migrations = recorded.then_some(self.migrations);
         for task in &mut self.tasks {
@@ -128,5 +132,15 @@ impl Accounting {
         machine.policy = self.counts_insns.then_some(self.cost);
         let ran = CallbackKind::ALL.into_iter().zip(self.callbacks).filter(|(_, n)| *n > 0);
         machine.callbacks = ran.collect();
+    }
+    /// Blocked tasks came back onto a CPU, and no event shows a wake-up: wake-ups were not recorded.
+    fn lack_wakeups(&mut self) {
+        self.machine.wakeups = None;
+        for task in &mut self.tasks {
+            task.figures.wakeups = None;
+            task.pieces.iter_mut().for_each(|(_, piece)| piece.wakeups = None);
+        }
+        let intervals = self.series.iter_mut().flat_map(|series| &mut series.intervals);
+        intervals.for_each(|interval| interval.wakeups = None);
     }
 }

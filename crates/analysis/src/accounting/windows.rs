@@ -1,8 +1,8 @@
 //! One window after another in the same pass: the states go on, and each window is counted anew.
 
-use super::Accounting;
+use super::{Accounting, fresh_figures};
 use crate::states::Task;
-use crate::{CpuMetrics, Figures, MachineMetrics, Samples};
+use crate::{CpuMetrics, MachineMetrics, Samples};
 
 impl Accounting {
     /// The window ends there, which was not known; nothing has happened since.
@@ -25,7 +25,7 @@ impl Accounting {
             let account = &mut self.tasks[id];
             account.since_ns = account.since_ns.max(start_ns);
             let cpus = account.figures.cpus;
-            account.figures = Figures { cpus, tasks: 1, ..Figures::default() };
+            account.figures = fresh_figures(0, cpus);
             account.woken_waits = Samples::default();
             account.pieces.clear();
             account.moved_run_ns = 0;

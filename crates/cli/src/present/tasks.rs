@@ -90,7 +90,7 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
         .column(Column::duration("true_mean_slice", TimeUnit::Ms), |m| {
             mean_duration(m.figures.true_mean_slice_ns())
         })
-        .count("wakeups", |m| m.figures.wakeups)
+        .column(Column::number("wakeups"), |m| Cell::known(m.figures.wakeups, Cell::count))
         .duration("latency_p50", TimeUnit::Us, |m| m.figures.wakeup_latency.p50_ns())
         .duration("latency_p99", TimeUnit::Us, |m| m.figures.wakeup_latency.p99_ns())
         .duration("wait_max", TimeUnit::Ms, |m| m.figures.waits.max_ns())
@@ -143,7 +143,7 @@ pub(crate) fn intervals_table(analysis: &Analysis) -> Option<Table> {
         .duration("from", TimeUnit::S, |interval| Some(interval.start_ns))
         .count("switches", |interval| interval.switches)
         .count("involuntary", |interval| interval.involuntary_switches)
-        .count("wakeups", |interval| interval.wakeups)
+        .column(Column::number("wakeups"), |interval| Cell::known(interval.wakeups, Cell::count))
         .column(Column::duration("slice_mean", TimeUnit::Ms), |interval| {
             mean_duration(interval.slices.mean_ns())
         })
