@@ -2,12 +2,14 @@
 //!
 //! [`ReplayBuilder`] defines the programs of a replay; this module maps parts of a recording to operations. What a
 //! recording does not contain is counted in [`ReplayNotes`], never invented: run time of a task before the first event
-//! that names it, except for the first task that is seen on a CPU, which ran there from the start; affinity; what lost
-//! events held.
+//! that names it, except for the first task that is seen on a CPU, which ran there from the start; what lost events
+//! held.
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
-use fairground_workload::{MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError};
+use fairground_workload::{
+    CpuList, MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError,
+};
 
 /// Makes a workload named `name` of a whole recording, and notes what the recording does not contain.
 ///
@@ -30,6 +32,9 @@ pub fn replay_workload(
     };
     for (id, task) in trace.tasks().iter().enumerate().skip(1) {
         recorder.builder.task(id as u32, task.pid, &task.comm, task.nice.unwrap_or(0));
+        if let Some(cpus) = &task.allowed_cpus {
+            recorder.builder.allow(id as u32, CpuList::of(cpus.clone()));
+        }
     }
     let states = states.observe(trace, &mut recorder);
     recorder.finish(&states, trace.end_ns)
@@ -248,6 +253,10 @@ impl Observer for Recorder {
                 self.tasks[task.index()].early = None;
             }
             EventKind::Fork { parent, child } => self.on_fork(states, parent, child),
+            EventKind::Nice { task, nice } if !task.is_idle() => {
+                self.split_burst(task);
+                self.builder.set_nice(task.0, nice);
+            }
             EventKind::Exit { task } => self.builder.notes.exits += u64::from(!task.is_idle()),
             EventKind::Lost { count } => {
                 let lost = &mut self.builder.notes.lost_events;

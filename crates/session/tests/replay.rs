@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use fairground_session::replay_workload;
 use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
-use fairground_workload::{Duration, Op, ReplayNotes, Workload, WorkloadError, parse, to_toml};
+use fairground_workload::{
+    CpuList, Duration, Op, ReplayNotes, Workload, WorkloadError, parse, to_toml,
+};
 use proptest::prelude::*;
 
 /// A recording in the making. Tasks have numbers of the test's; 0 is the idle task.
@@ -136,6 +138,25 @@ fn an_interrupt_is_not_the_task_that_it_interrupts() {
     let disk = workload.tasks.iter().find(|task| task.name == "disk-11").expect("the task");
     let sleeps = disk.program.iter().filter(|op| **op == Op::Sleep(Duration::Fixed(890_000)));
     assert_eq!(sleeps.count(), 3, "{:?}", disk.program);
+}
+
+#[test]
+fn affinities_and_changes_of_nice_are_kept() {
+    let mut replay = Recording::new(2);
+    replay.task(1, 10, "hog", 0).task(2, 11, "other", 3);
+    let hog = replay.id(1);
+    replay.trace.task_mut(hog).allowed_cpus = Some(vec![(1, 1)]);
+    let set = |nice| EventKind::Nice { task: hog, nice };
+    replay.switch(0, 1, 0, false, false, 1).event(2_000, 1, set(-5));
+    replay.switch(5_000, 1, 1, false, false, 2).event(6_000, 1, set(7));
+    replay.switch(8_000, 1, 2, false, false, 1).switch(9_000, 1, 1, false, true, 0);
+    let (workload, notes) = finished(replay);
+    let (run, nice) = (|ns| Op::Run(Duration::Fixed(ns)), Op::SetNice);
+    let [hog, other] = &workload.tasks[..] else { panic!("{:?}", workload.tasks) };
+    assert_eq!((hog.cpus.clone(), other.cpus.clone()), (Some(CpuList(vec![(1, 1)])), None));
+    assert_eq!((hog.nice, other.nice), (0, 3));
+    assert_eq!(hog.program, [run(2_000), nice(-5), run(3_000), nice(7), run(1_000)]);
+    assert!(!notes.has_gaps());
 }
 
 /// Two CPUs: a reader that a writer wakes, a sleeper with a timer, a forked child, and a hog that existed before.

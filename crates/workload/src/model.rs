@@ -53,8 +53,8 @@ impl CpuList {
         Self(vec![(cpu, cpu)])
     }
 
-    /// The union of ranges in any order.
-    pub(crate) fn of(mut ranges: Vec<(u32, u32)>) -> Self {
+    /// The union of ranges in any order, each from its first CPU to its last.
+    pub fn of(mut ranges: Vec<(u32, u32)>) -> Self {
         ranges.sort_unstable();
         let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
         for (first, last) in ranges {

@@ -15,7 +15,7 @@ mod program;
 use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, WorkloadError};
-use crate::model::Workload;
+use crate::model::{CpuList, Workload};
 pub use notes::ReplayNotes;
 use program::{Item, Recorded, Start};
 
@@ -72,6 +72,16 @@ impl ReplayBuilder {
         let recorded = self.recorded(id);
         (recorded.pid, recorded.nice) = (pid, nice.clamp(-20, 19));
         comm.clone_into(&mut recorded.comm);
+    }
+
+    /// The CPUs on which a task may run.
+    pub fn allow(&mut self, id: u32, cpus: CpuList) {
+        self.recorded(id).cpus = Some(cpus);
+    }
+
+    /// From here on the task has another nice value, whoever changed it.
+    pub fn set_nice(&mut self, id: u32, nice: i8) {
+        self.recorded(id).items.push(Item::SetNice(nice.clamp(-20, 19)));
     }
 
     /// The task starts so many ns after the begin of the workload, and not with it.

@@ -6,7 +6,7 @@ use super::notes::ReplayNotes;
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
-use crate::model::{Duration, Op, Program, Queue, TaskSpec, Workload, independent};
+use crate::model::{CpuList, Duration, Op, Program, Queue, TaskSpec, Workload, independent};
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.
 const COMM_CHARS_MAX: usize = 40;
@@ -24,6 +24,7 @@ pub(super) enum Item {
     },
     /// A task, by index.
     Fork(usize),
+    SetNice(i8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +41,15 @@ pub(super) struct Recorded {
     pub(super) pid: u32,
     pub(super) comm: String,
     pub(super) nice: i8,
+    pub(super) cpus: Option<CpuList>,
     pub(super) start: Start,
     pub(super) items: Vec<Item>,
 }
 
 impl Recorded {
     pub(super) fn new(id: u32) -> Self {
-        Self { id, pid: id, comm: String::new(), nice: 0, start: Start::At(0), items: Vec::new() }
+        let (start, items) = (Start::At(0), Vec::new());
+        Self { id, pid: id, comm: String::new(), nice: 0, cpus: None, start, items }
     }
 
     /// Adds to the present burst.
@@ -68,7 +71,7 @@ impl Recorded {
 
     /// Whether it ran or waited at all.
     pub(super) fn does_something(&self) -> bool {
-        !self.items.is_empty()
+        self.items.iter().any(|item| !matches!(item, Item::SetNice(_)))
     }
 }
 
@@ -112,7 +115,8 @@ pub(super) fn workload(
             Start::At(ns) => Some(ns),
             Start::Forked => None,
         };
-        tasks.push(TaskSpec { nice: task.nice, ..TaskSpec::new(name, 1, start_ns, program) });
+        let Recorded { nice, cpus, .. } = task;
+        tasks.push(TaskSpec { nice, cpus, ..TaskSpec::new(name, 1, start_ns, program) });
     }
     notes.tasks = tasks.len() as u64;
     let workload = Workload {
@@ -148,6 +152,7 @@ fn program(
             }
             Item::Send { .. } => {}
             Item::Fork(child) => program.extend(group_of[child].map(Op::Fork)),
+            Item::SetNice(nice) => program.push(Op::SetNice(nice)),
         }
     }
     if program.is_empty() {
