@@ -171,6 +171,27 @@ impl Analysis {
             .filter(move |task| task.name == name || GroupMetrics::name_of(&task.name) == name)
     }
 
+    /// What tells each task from the others, in the order of [`Analysis::tasks`]: its name; `name[pid]` where several
+    /// tasks have that name; `name[pid]#2` for the second task of a pid that was used again.
+    pub fn task_labels(&self) -> Vec<String> {
+        let (mut named, mut seen) = (BTreeMap::new(), BTreeMap::new());
+        for task in &self.tasks {
+            *named.entry(task.name.as_str()).or_insert(0) += 1;
+        }
+        let label = |task: &TaskMetrics| {
+            if named[task.name.as_str()] == 1 {
+                return task.name.clone();
+            }
+            let nth = seen.entry((task.name.clone(), task.pid)).or_insert(0);
+            *nth += 1;
+            match *nth {
+                1 => format!("{}[{}]", task.name, task.pid),
+                nth => format!("{}[{}]#{nth}", task.name, task.pid),
+            }
+        };
+        self.tasks.iter().map(label).collect()
+    }
+
     /// The length of the window, ns.
     pub fn window_ns(&self) -> u64 {
         self.end_ns - self.start_ns

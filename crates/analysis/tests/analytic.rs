@@ -2,7 +2,7 @@
 
 use crate::tape::{IDLE, MS, Tape, round_robin};
 use fairground_analysis::{Analysis, Options, compare, metric};
-use fairground_trace::{EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 fn analyze(trace: &Trace) -> Analysis {
     Analysis::of(trace, &Options { interval_ns: Some(10 * MS), ..Options::simulated() })
@@ -344,4 +344,14 @@ fn without_wakeup_events_a_task_is_queued_when_it_is_asked_to_wake() {
     assert_eq!((figures.wait_ns, figures.waking_ns), (6, 0));
     assert_eq!(figures.wakeup_latency.values_ns(), [6]);
     assert_eq!(figures.fluid_ns, figures.run_ns + 6);
+}
+
+#[test]
+fn labels_tell_tasks_of_one_name_apart() {
+    let mut trace = Trace::new(1);
+    for (pid, comm) in [(7, "sh"), (8, "sh"), (9, "make"), (7, "sh")] {
+        trace.add_task(TaskInfo::new(pid, comm));
+    }
+    let labels = analyze(&trace).task_labels();
+    assert_eq!(labels, ["sh[7]", "sh[8]", "make", "sh[7]#2"]);
 }

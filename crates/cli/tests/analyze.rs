@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use crate::support::{Files, success};
 
 /// The value in the line of CSV of this observation (`of,task,metric`); empty where it was not measured.
@@ -78,4 +80,50 @@ fn wake_ups_that_were_not_recorded_are_not_measured() {
     let text = success(&["analyze", &file, "--per", "task", "--quiet"]);
     let rate = text.lines().find(|line| line.contains("wakeups.rate")).expect("a row");
     assert!(rate.contains("not measured"), "{rate}");
+}
+
+/// Two threads of one name: the first one runs for 30 ms, the second one for 10 ms.
+const BINDERS: &str = "\
+          <idle>-0     [000] d..2 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=Binder next_pid=101 next_prio=120
+          Binder-101   [000] d..2 1.030000: sched_switch: prev_comm=Binder prev_pid=101 prev_prio=120 prev_state=R ==> next_comm=Binder next_pid=102 next_prio=120
+          Binder-102   [000] d..2 1.040000: sched_switch: prev_comm=Binder prev_pid=102 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+#[test]
+fn tasks_of_one_name_are_told_apart_by_their_pids() {
+    let files = Files::new();
+    let file = files.write("pids.txt", BINDERS);
+    let per_task = ["analyze", &file, "--per", "task", "--all", "--quiet"];
+    let text = success(&per_task);
+    let json = success(&[&per_task[..], &["--format", "json"]].concat());
+    let csv = success(&[&per_task[..], &["--format", "csv"]].concat());
+    let document: Value = serde_json::from_str(&json).expect("JSON");
+    let tables = document["tables"].as_array().expect("tables");
+    for (id, column, name) in [("tasks", 2, ""), ("task_metrics", 2, "cpu_share")] {
+        let table = tables.iter().find(|table| table["id"] == id).expect("a table of tasks");
+        let rows = table["rows"].as_array().expect("rows");
+        let is_wanted = |row: &&Value| name.is_empty() || row[1] == name;
+        let shares: Vec<(&str, f64)> = rows
+            .iter()
+            .filter(is_wanted)
+            .map(|row| {
+                let share = &row[column];
+                let share = share.as_f64().or_else(|| share["value"].as_f64());
+                (row[0].as_str().expect("a name"), share.expect("a share"))
+            })
+            .collect();
+        assert_eq!(shares, [("Binder[101]", 75.0), ("Binder[102]", 25.0)], "{id}");
+    }
+    for (label, share) in [("Binder[101]", 75.0), ("Binder[102]", 25.0)] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(label)), "{text}");
+        assert_eq!(number(&csv, &format!("task,{label},cpu_share")), share);
+    }
+}
+
+#[test]
+fn a_name_that_one_task_has_stands_alone() {
+    let files = Files::new();
+    let file = files.write("rounds.txt", rounds(Some("sched_wakeup")));
+    let csv = success(&["analyze", &file, "--per", "task", "--format", "csv", "--quiet"]);
+    assert!(csv.contains(",task,A,") && !csv.contains('['), "{csv}");
 }

@@ -12,24 +12,28 @@ const TASKS_MAX: usize = 24;
 /// The rows of a chart of tasks: name, and figures in each run, where it has such a task.
 struct Row<'a> {
     name: &'a str,
+    /// The name, with the pid where the first run with such a task has several of that name.
+    label: String,
     figures: Vec<Option<&'a Figures>>,
 }
 
 /// Tasks where they are few, else groups; those of the first run come first.
 fn rows<'a>(runs: &[Pictured<'a>]) -> Vec<Row<'a>> {
     let few = runs.iter().all(|run| run.analysis.tasks.len() <= TASKS_MAX);
-    let of = |analysis: &'a Analysis| -> Vec<(&'a str, &'a Figures)> {
-        match few {
-            true => analysis.tasks.iter().map(|t| (t.name.as_str(), &t.figures)).collect(),
-            false => analysis.groups.iter().map(|g| (g.name.as_str(), &g.figures)).collect(),
+    let of = |analysis: &'a Analysis| -> Vec<(&'a str, String, &'a Figures)> {
+        if few {
+            let tasks = analysis.tasks.iter().zip(analysis.task_labels());
+            return tasks.map(|(t, label)| (t.name.as_str(), label, &t.figures)).collect();
         }
+        let groups = analysis.groups.iter();
+        groups.map(|g| (g.name.as_str(), g.name.clone(), &g.figures)).collect()
     };
     let mut rows: Vec<Row<'a>> = Vec::new();
     for (column, run) in runs.iter().enumerate() {
-        for (name, figures) in of(run.analysis) {
+        for (name, label, figures) in of(run.analysis) {
             let known = rows.iter().position(|r| r.name == name && r.figures[column].is_none());
             let row = known.unwrap_or_else(|| {
-                rows.push(Row { name, figures: vec![None; runs.len()] });
+                rows.push(Row { name, label, figures: vec![None; runs.len()] });
                 rows.len() - 1
             });
             rows[row].figures[column] = Some(figures);
@@ -50,7 +54,7 @@ fn chart_of(
 ) -> Chart {
     let rows = rows(runs);
     let mut series = Vec::new();
-    let mut table = Table::of("chart-rows", "", &rows).text("task", |row| row.name);
+    let mut table = Table::of("chart-rows", "", &rows).text("task", |row| row.label.as_str());
     for (column, run) in runs.iter().enumerate() {
         let of = |row: &Row<'_>| row.figures[column].and_then(value);
         series.push(BarSeries::new(run.label, rows.iter().map(of).collect()));
@@ -63,7 +67,7 @@ fn chart_of(
         let fair = BarSeries::new("fair share", rows.iter().map(first).collect());
         series.push(BarSeries { is_reference: true, ..fair });
     }
-    let categories = rows.iter().map(|row| row.name.to_owned()).collect();
+    let categories = rows.iter().map(|row| row.label.clone()).collect();
     let bars = Bars { axis, categories, series, arrangement: Arrangement::Beside };
     Chart {
         id: id.to_owned(),

@@ -1,6 +1,8 @@
 //! The tables of one analysis: the machine, tasks or groups, intervals.
 
-use fairground_analysis::{Analysis, CgroupMetrics, Figures, metric};
+use std::borrow::Cow;
+
+use fairground_analysis::{Analysis, CgroupMetrics, Figures, GroupMetrics, metric};
 use fairground_report::{Cell, Column, Layout, Table, TimeUnit};
 
 use super::values::{cell, mean_duration, percent};
@@ -39,21 +41,33 @@ pub(crate) fn machine_table(analysis: &Analysis, all: bool) -> Table {
         .laid_out(Layout::Metrics, "machine")
 }
 
-/// A task, a group or a control group, by its name.
+/// A task, a group or a control group, by a name that no other one has.
 struct Member<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     figures: &'a Figures,
     /// A control group's own figures.
     cgroup: Option<&'a CgroupMetrics>,
 }
 
-fn members(analysis: &Analysis, per: Per) -> Vec<Member<'_>> {
-    let member = |name, figures| Member { name, figures, cgroup: None };
+fn member<'a>(name: Cow<'a, str>, figures: &'a Figures) -> Member<'a> {
+    Member { name, figures, cgroup: None }
+}
+
+fn members<'a>(analysis: &'a Analysis, per: Per) -> Vec<Member<'a>> {
     match per {
-        Per::Group => analysis.groups.iter().map(|g| member(g.name.as_str(), &g.figures)).collect(),
-        Per::Task => analysis.tasks.iter().map(|t| member(t.name.as_str(), &t.figures)).collect(),
+        Per::Group => {
+            let of = |g: &'a GroupMetrics| member(Cow::Borrowed(&g.name), &g.figures);
+            analysis.groups.iter().map(of).collect()
+        }
+        Per::Task => {
+            let tasks = analysis.task_labels().into_iter().zip(&analysis.tasks);
+            tasks.map(|(label, task)| member(Cow::Owned(label), &task.figures)).collect()
+        }
         Per::Cgroup => {
-            let of = |c| Member { cgroup: Some(c), ..member(c.path.as_str(), &c.figures) };
+            let of = |c: &'a CgroupMetrics| Member {
+                cgroup: Some(c),
+                ..member(Cow::Borrowed(&c.path), &c.figures)
+            };
             analysis.cgroups.iter().map(of).collect()
         }
     }
@@ -68,7 +82,7 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
     };
     let members = members(analysis, per);
     let is_several = members.iter().any(|member| member.figures.tasks > 1);
-    let mut rows = Table::of(id, title, members).text(name, |m| m.name);
+    let mut rows = Table::of(id, title, members).text(name, |m| m.name.clone());
     if per == Per::Cgroup {
         rows = rows.column(Column::number("weight"), |m| {
             Cell::known(m.cgroup.and_then(|c| c.weight), |weight| Cell::count(weight.into()))
@@ -129,7 +143,7 @@ pub(crate) fn figures_table(analysis: &Analysis, per: Per) -> Table {
     let members = members(analysis, per);
     let all = members.iter().flat_map(|m| metric::GROUP.iter().map(move |metric| (m, metric)));
     Table::of(id, title, all)
-        .text(name, |(member, _)| member.name)
+        .text(name, |(member, _)| member.name.as_ref())
         .text("metric", |(_, metric)| metric.key())
         .column(Column::mixed("value"), |(m, metric)| cell((metric.read)(m.figures), metric.unit))
         .table()
