@@ -148,8 +148,8 @@ pub enum EventKind {
     /// The CPU stopped running `prev` and started to run `next` ([`TaskId::IDLE`] is the idle task of every CPU).
     Switch { prev: TaskId, prev_state: TaskState, next: TaskId },
     /// `waker`, running on the event's CPU, wakes `task` (`sched_waking`). `target_cpu` is the CPU on which
-    /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when an interrupt did it, whichever
-    /// task it interrupted.
+    /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when the wake-up happened in an
+    /// interrupt, on an idle CPU or on a busy one.
     Waking { task: TaskId, waker: TaskId, target_cpu: u32 },
     /// `task` is runnable, queued for `target_cpu` (`sched_wakeup`).
     Wakeup { task: TaskId, target_cpu: u32 },

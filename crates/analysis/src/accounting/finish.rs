@@ -133,6 +133,7 @@ impl Accounting {
         let ran = CallbackKind::ALL.into_iter().zip(self.callbacks).filter(|(_, n)| *n > 0);
         machine.callbacks = ran.collect();
     }
+
     /// Blocked tasks came back onto a CPU, and no event shows a wake-up: wake-ups were not recorded.
     fn lack_wakeups(&mut self) {
         self.machine.wakeups = None;

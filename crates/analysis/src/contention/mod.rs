@@ -13,7 +13,8 @@
 //!   before it has left its CPU does not sleep.
 //!
 //! A wait is *ended by* the holder that the event names (simulated locks name it), or else by the task whose
-//! wake-up ended it; by nobody where an interrupt did. Waits that the trace cuts off are counted and not measured.
+//! wake-up ended it. A wake-up by an interrupt names no task. Waits that the trace cuts off are counted and not
+//! measured.
 //!
 //! Memory: 40 bytes for each change of state of a task (running, runnable, asleep), 8 for each wait, and what the
 //! different sites take.

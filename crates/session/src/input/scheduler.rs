@@ -69,18 +69,13 @@ impl SchedulerObject {
     /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many
     /// CPUs.
     pub fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
-        let (name, set) = split_set(spec);
-        let loaded = loaded::read(name)?;
-        Self::of(spec, set, &loaded, profile)
+        let (name, _) = split_set(spec);
+        Self::of(spec, &*loaded::read(name)?, profile)
     }
 
-    fn of(
-        spec: &str,
-        set: Option<&str>,
-        loaded: &Loaded,
-        profile: Option<(&Profile, u32)>,
-    ) -> Result<Self, Failure> {
-        let (name, _) = split_set(spec);
+    /// As [`SchedulerObject::find`], of an object that is loaded.
+    fn of(spec: &str, loaded: &Loaded, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
+        let (name, set) = split_set(spec);
         let mut object = Arc::clone(&loaded.object);
         let mut settings = match set {
             None => Vec::new(),
@@ -138,9 +133,9 @@ impl Scheduler {
         profile: Option<(&Profile, u32)>,
         engine: Engine,
     ) -> Result<Self, Failure> {
-        let (name, set) = split_set(spec);
+        let (name, _) = split_set(spec);
         let loaded = loaded::read(name)?;
-        let object = SchedulerObject::of(spec, set, &loaded, profile)?;
+        let object = SchedulerObject::of(spec, &loaded, profile)?;
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let policy = match profile {
             None => loaded.policy(engine).map_err(|e| failed(&e))?,

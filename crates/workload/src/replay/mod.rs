@@ -79,7 +79,7 @@ impl ReplayBuilder {
         self.recorded(id).cpus = Some(cpus);
     }
 
-    /// From here on the task has another nice value, whoever changed it.
+    /// The task's nice value changes at this point of its program. A value outside of −20…19 is clamped.
     pub fn set_nice(&mut self, id: u32, nice: i8) {
         self.recorded(id).items.push(Item::SetNice(nice.clamp(-20, 19)));
     }
