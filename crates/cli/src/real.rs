@@ -10,7 +10,8 @@ use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FI
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::INSTRUCTION_NS;
 use fairground_session::{
-    Failure, Outcome, SchedulerObject, TargetReport, Watch, global_writes, resize_writes,
+    Failure, Outcome, SchedulerObject, TargetReport, Watch, global_writes, kernel_origin,
+    resize_writes,
 };
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
@@ -68,8 +69,10 @@ impl RealPlan<'_> {
             None => read_recording(&folder.path().join(TRACE_FILE))?,
             Some(_) => Trace::new(job_outcome.kernel.cpus),
         };
-        let Stream { trace, window } = Stream::of(&job_outcome, &recording);
+        let Stream { mut trace, window } = Stream::of(&job_outcome, &recording);
         drop(recording);
+        let object_and_settings = self.object.map(|object| (object, &*self.settings));
+        trace.origin = kernel_origin(trace.origin, &job_outcome.kernel, object_and_settings);
         let analysis =
             Analysis::of(&trace, &Options { window: Some(window), ..self.options.clone() });
         let instruction_ns = self.instruction_ns();

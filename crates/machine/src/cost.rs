@@ -167,6 +167,15 @@ impl CostModel {
         .collect()
     }
 
+    /// The parameters that differ from the preset, with their values, in the order in which they are printed.
+    pub fn changes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut model = self.clone();
+        COSTS.iter().zip(values(self.preset)).filter_map(move |(cost, (preset_value, _))| {
+            let value = *(cost.field)(&mut model);
+            (value != preset_value).then_some((cost.name, value))
+        })
+    }
+
     /// The time of `insns` instructions of the scheduler's program, ns. `carry_ps` holds the fraction of a nanosecond
     /// that is carried over, and is updated.
     #[inline]
@@ -242,6 +251,7 @@ mod tests {
         let mut model = CostModel::preset("linux-2.6").unwrap();
         model.set("tick_ns", 7).unwrap();
         assert_eq!(model.tick_ns, 7);
+        assert_eq!(model.changes().collect::<Vec<_>>(), [("tick_ns", 7)]);
         let row = model.parameters().into_iter().find(|row| row.name == "tick_ns").unwrap();
         assert_eq!(
             (row.value, row.unit, row.source.as_str()),

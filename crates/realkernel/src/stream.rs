@@ -30,7 +30,7 @@ impl Stream {
         let window =
             (outcome.start_ns - origin_ns, outcome.end_ns.max(outcome.start_ns) - origin_ns);
         let mut trace = Trace::new(recording.cpus.max(outcome.kernel.cpus));
-        trace.loss = recording.loss.clone();
+        (trace.loss, trace.origin) = (recording.loss.clone(), recording.origin.clone());
         trace.start_ns = 0;
         trace.end_ns = window.1;
         let names: BTreeMap<u32, &str> =

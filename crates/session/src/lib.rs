@@ -23,6 +23,7 @@
 
 mod failure;
 mod input;
+mod origin;
 mod outcome;
 mod replay;
 mod samples;
@@ -39,6 +40,7 @@ pub use input::{
     one_variant, parameter_sets, parse_time, parse_time_if, read_profiles, read_recording,
     read_recording_watched, resize_writes, split_knobs, split_set, variants,
 };
+pub use origin::kernel_origin;
 pub use outcome::{Outcome, TargetReport};
 pub use replay::replay_workload;
 pub use samples::TaskNumbers;

@@ -7,6 +7,7 @@ use fairground_workload::Workload;
 
 use crate::failure::Failure;
 use crate::input::Scheduler;
+use crate::origin::simulated_origin;
 use crate::outcome::{Outcome, TargetReport};
 use crate::samples::Sampler;
 use crate::sources::sources;
@@ -173,6 +174,7 @@ impl<'a> Plan<'a> {
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters, waiting } =
             machine.finish().map_err(failed)?;
+        trace.origin = simulated_origin(&self.scheduler.object, &self.settings, &self.machine);
         let sources = sources(&self.scheduler.object.object, &exit);
         for number in 0..trace.tasks().len() {
             let task = trace.task_mut(TaskId(number as u32));

@@ -2,9 +2,13 @@
 
 use std::cell::Cell;
 
+use clap::ValueEnum as _;
+use fairground_machine::Setting;
 use fairground_session::{
-    CHUNK_NS, LocksChoice, MachineSpec, Plan, RunSpec, Scheduler, Unwatched, Watch, find_workload,
+    CHUNK_NS, LocksChoice, MachineSpec, Plan, RunSpec, Scheduler, TimersChoice, TopologySpec,
+    Unwatched, Watch, find_workload,
 };
+use fairground_trace::{read, write_ftrace};
 
 /// Ends the run after so many steps.
 struct Impatient {
@@ -68,6 +72,47 @@ fn without_its_events_a_run_has_the_same_figures_and_any_length() {
         let most = Some(kept.trace.len() - 1);
         assert_eq!(run(false, most).expect("it runs").analysis, kept.analysis, "{words}");
     }
+}
+
+/// Its words, read back from the text of its trace, mean the same machine and scheduler.
+#[test]
+fn a_recording_says_what_made_it() {
+    let workload = find_workload("hogs:3").expect("a workload of the library");
+    let machine = MachineSpec {
+        topology: Some(TopologySpec::Word("1x2x2".to_owned())),
+        hz: Some(1000),
+        timers: TimersChoice::Jiffies,
+        costs: "linux-6.1".to_owned(),
+        cost: vec!["tick_ns=7".to_owned(), "wakeup_ns=9".to_owned()],
+        ..MachineSpec::default()
+    };
+    let spec = RunSpec { machine, ..RunSpec::default() };
+    let machine = spec.resolve(&workload, false).expect("a machine").machine;
+    let scheduler = Scheduler::load("cfs@6.1", None, Default::default()).expect("a scheduler");
+    let mut plan = Plan::new(&scheduler, &workload, machine.clone(), CHUNK_NS);
+    plan.settings = vec![
+        Setting::initial("sched_latency_ns", "12ms"),
+        Setting::at(1_000_000, "sched_latency_ns", "6ms"),
+    ];
+    let run = plan.run(&Unwatched).expect("it runs to its end");
+    let mut text = Vec::new();
+    write_ftrace(&run.trace, &mut text).expect("memory takes it");
+    let origin = read("run", &text[..]).expect("a recording").origin;
+    assert_eq!(origin, run.trace.origin);
+    assert!(origin.is_simulated());
+    assert_eq!(origin.scheduler.as_deref(), Some("cfs@6.1"));
+    assert_eq!(origin.settings, [("sched_latency_ns".to_owned(), "12ms".to_owned())]);
+    let again = MachineSpec {
+        topology: origin.topology.map(TopologySpec::Word),
+        hz: origin.hz,
+        timers: TimersChoice::from_str(&origin.timers.expect("timers"), false).expect("a choice"),
+        costs: origin.costs.expect("costs"),
+        cost: origin.cost.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+        ..MachineSpec::default()
+    };
+    let spec = RunSpec { machine: again, ..RunSpec::default() };
+    let again = spec.resolve(&workload, false).expect("a machine").machine;
+    assert_eq!(format!("{again:?}"), format!("{machine:?}"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::packed::{MARK_LABELS_MAX, Packed};
-use crate::{CgroupId, CgroupInfo, Event, Label, Loss, TaskId, TaskInfo};
+use crate::{CgroupId, CgroupInfo, Event, Label, Loss, Origin, TaskId, TaskInfo};
 
 /// A recording: the tasks, and the events in order of time.
 ///
@@ -22,6 +22,8 @@ pub struct Trace {
     pub counts_insns: bool,
     /// What the reader lost or could not interpret.
     pub loss: Loss,
+    /// The machine and the scheduler that made it, as far as the recording says so.
+    pub origin: Origin,
     tasks: Vec<TaskInfo>,
     cgroups: Vec<CgroupInfo>,
     labels: Vec<String>,
@@ -74,7 +76,7 @@ impl Trace {
     pub fn begun(&self) -> Trace {
         let mut begun = Trace::new(self.cpus);
         (begun.start_ns, begun.counts_insns) = (self.start_ns, self.counts_insns);
-        begun.cgroups = self.cgroups.clone();
+        (begun.cgroups, begun.origin) = (self.cgroups.clone(), self.origin.clone());
         begun
     }
 
@@ -193,7 +195,7 @@ impl Trace {
         Events { packed: self.events[range.start.min(end)..end].iter() }
     }
 
-    /// A hash of the whole content — tasks, labels, window, events — without [`Trace::loss`].
+    /// A hash of the whole content — tasks, labels, window, events — without [`Trace::loss`] and [`Trace::origin`].
     /// The same on every machine and in every build; a difference in one bit of one event changes it.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::new();

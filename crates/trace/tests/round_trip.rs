@@ -1,8 +1,8 @@
 //! What is written as ftrace text and read back is the same trace.
 
 use fairground_trace::{
-    CallbackKind, CgroupId, Event, EventKind, Precision, TaskId, TaskInfo, TaskState, Trace, read,
-    write_ftrace, write_ftrace_with,
+    CallbackKind, CgroupId, Event, EventKind, Origin, OriginTarget, Precision, TaskId, TaskInfo,
+    TaskState, Trace, read, write_ftrace, write_ftrace_with,
 };
 use proptest::prelude::*;
 
@@ -21,6 +21,7 @@ fn back(trace: &Trace) -> Trace {
 fn assert_same(ours: &Trace, read: &Trace) {
     assert_eq!(ours.tasks(), read.tasks());
     assert_eq!(ours.labels(), read.labels());
+    assert_eq!(ours.origin, read.origin);
     for (a, b) in ours.events().zip(read.events()) {
         assert_eq!(a, b);
     }
@@ -61,6 +62,7 @@ proptest! {
             other.intern(label);
         }
         (other.start_ns, other.end_ns) = (trace.start_ns, trace.end_ns);
+        other.origin = trace.origin.clone();
         let changed = at.index(trace.len());
         let mut same = other.clone();
         for (i, event) in trace.events().enumerate() {
@@ -110,6 +112,15 @@ fn a_window_is_found_by_bisection() {
 #[test]
 fn the_text() {
     let mut trace = Trace::new(2);
+    trace.origin = Origin {
+        target: Some(OriginTarget::Simulated),
+        scheduler: Some("eevdf@6.18".to_owned()),
+        settings: vec![("base_slice_ns".to_owned(), "3ms".to_owned())],
+        hz: Some(250),
+        cost: vec![("tick_ns".to_owned(), 7)],
+        topology: Some("100% of a\u{e4}".to_owned()),
+        ..Origin::default()
+    };
     let hog = trace.add_task(TaskInfo { nice: Some(5), ..TaskInfo::new(77, "hog=[a]\n") });
     let child = trace.add_task(TaskInfo {
         allowed_cpus: Some(vec![(0, 1), (4, 4)]),

@@ -30,6 +30,7 @@ fn every_version_gives_the_same_trace() {
     // trace-cmd's own report of the file has 598 lines of events.
     assert_eq!((packed.len(), packed.cpus), (598, 2));
     assert_eq!((packed.loss.unreadable, packed.loss.lost_events, packed.loss.skipped), (0, 0, 0));
+    assert_eq!(packed.origin.kernel.as_deref().map(|release| &release[..4]), Some("6.18"));
     assert!(!packed.loss.truncated && packed.loss.first.is_none(), "{:?}", packed.loss);
     assert_eq!(trace(&unpacked("version-6.dat.gz")), packed);
     assert_eq!(trace(&unpacked("version-7.dat.gz")), packed);

@@ -19,6 +19,7 @@ use super::merge::RunMerger;
 use super::parts::{PartWriter, TakeParts};
 use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::escape::unescape;
+use crate::origin::OriginError;
 use crate::{CgroupId, CgroupInfo, EventKind, Loss, TaskInfo, Trace};
 
 /// Characters of an unreadable line that a message quotes.
@@ -148,6 +149,17 @@ impl<'p> Collector<'p> {
                 .unreadable_text("a cgroup without its parent, or too many of them", &info.path);
         }
         self.trace().add_cgroup(info);
+    }
+
+    /// Takes over a fact about the origin. An unknown one is skipped, an impossible one unreadable.
+    pub(super) fn origin(&mut self, key: &str, value: &str) {
+        match self.trace().origin.take(key, value) {
+            Ok(()) => {}
+            Err(OriginError::UnknownKey) => self.trace().loss.skipped += 1,
+            Err(OriginError::BadValue) => {
+                self.unreadable_text(&format!("an impossible {key} of the origin"), value);
+            }
+        }
     }
 
     /// Returns the trace. It has no events if they were passed on in parts.

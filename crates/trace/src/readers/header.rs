@@ -26,6 +26,8 @@ pub(super) enum Remark {
     Cgroup(CgroupInfo),
     /// From our writer: a label, in the order of their numbers.
     Label(String),
+    /// A fact about the origin of the recording ([`crate::Origin`]): its key and its value.
+    Origin { key: String, value: String },
 }
 
 /// Recognises a line that is no event; `None` when it is to be parsed as one.
@@ -55,11 +57,15 @@ fn cpu_count(text: &str) -> Option<u32> {
     text.trim().parse().ok().filter(|cpus| (1..=CPUS_MAX).contains(cpus))
 }
 
-/// `# entries-in-buffer/entries-written: 72/90   #P:2` (ftrace) and `# nrcpus online : 2` (perf).
+/// `# entries-in-buffer/entries-written: 72/90   #P:2` (ftrace) `# nrcpus online : 2` and `# os release : 6.18.44`
+/// (perf).
 fn kernel_comment(comment: &str) -> Option<Remark> {
     let comment = comment.trim();
     if let Some(rest) = comment.strip_prefix("nrcpus online :") {
         return Some(Remark::Cpus(cpu_count(rest)?));
+    }
+    if let Some(release) = comment.strip_prefix("os release :") {
+        return Some(Remark::Origin { key: "kernel".to_owned(), value: release.trim().to_owned() });
     }
     let rest = comment.strip_prefix("entries-in-buffer/entries-written:")?;
     let (kept, rest) = leading_number(rest.trim_start())?;
@@ -90,6 +96,11 @@ fn own_comment(text: &str) -> Option<Remark> {
             (start_ns <= end_ns).then_some(Remark::Window { start_ns, end_ns })
         }
         "cpus" => Some(Remark::Cpus(cpu_count(rest)?)),
+        "origin" => {
+            let (key, value) = rest.split_once(' ').unwrap_or((rest, ""));
+            let value = unescape(value).into_owned();
+            Some(Remark::Origin { key: key.to_owned(), value })
+        }
         "label" => Some(Remark::Label(unescape(rest).into_owned())),
         "cgroup" => {
             let (fixed, path) = rest.split_once("path=")?;

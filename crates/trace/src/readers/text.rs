@@ -108,6 +108,7 @@ fn take_remark(collector: &mut Collector, remark: Remark) {
         Remark::Lost { cpu, count } => collector.lost(cpu, count),
         Remark::Window { start_ns, end_ns } => collector.window = Some((start_ns, end_ns)),
         Remark::Task(info) => collector.listed.push(info),
+        Remark::Origin { key, value } => collector.origin(&key, &value),
         Remark::Cgroup(info) => collector.cgroup(info),
         Remark::Label(text) => {
             collector.trace().intern(&text);

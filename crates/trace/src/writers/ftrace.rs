@@ -9,7 +9,7 @@
 //! * two living tasks with one pid: the lines name pids.
 //!
 //! What the kernel's events cannot express is in marks (`tracing_mark_write`) and in comments of the header: the
-//! window, the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
+//! window, the origin, the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
 //! of events, a name's control characters, `[` and `=` are shown as `?`; the header has the name itself.
 
 use std::fmt::Write as _;
@@ -97,6 +97,9 @@ impl<'a> Text<'a> {
         );
         let _ = writeln!(out, "# fairground: cpus {cpus}");
         let _ = writeln!(out, "# fairground: window start_ns={start_ns} end_ns={end_ns}");
+        for (key, value) in self.trace.origin.lines() {
+            let _ = writeln!(out, "# fairground: origin {key} {}", escape(&value));
+        }
         for task in self.trace.tasks() {
             task_line(out, task);
         }

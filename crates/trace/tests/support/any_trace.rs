@@ -1,8 +1,8 @@
 //! Traces of every kind of event, for laws that hold of all of them.
 
 use fairground_trace::{
-    CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, TaskId, TaskInfo,
-    TaskState, Trace,
+    CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, Origin, OriginTarget,
+    TaskId, TaskInfo, TaskState, Trace,
 };
 use proptest::prelude::*;
 
@@ -85,10 +85,27 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn origins()(
+        target in proptest::option::of(
+            proptest::sample::select(&[OriginTarget::Simulated, OriginTarget::Kernel][..]),
+        ),
+        texts in prop::collection::vec(proptest::option::of("[!-~ä][ -~ä]{0,20}"), 5),
+        settings in prop::collection::vec(("[a-z_]{1,9}", "[ -~]{0,9}"), 0..3),
+        hz in proptest::option::of(1..=10_000_u32),
+        cost in prop::collection::vec(("[a-z_]{1,9}", any::<u64>()), 0..3),
+    ) -> Origin {
+        let [scheduler, kernel, timers, costs, topology] =
+            <[_; 5]>::try_from(texts).expect("five texts");
+        Origin { target, scheduler, settings, kernel, hz, timers, costs, cost, topology }
+    }
+}
+
+prop_compose! {
     pub(crate) fn traces()(
         infos in prop::collection::vec(task_info(), 1..8),
         labels in prop::collection::hash_set(any::<String>(), 1..5),
         cpus in 1..70_u32,
+        origin in origins(),
     )(
         events in prop::collection::vec(
             (0..5_000_000_000_u64, 0..cpus, kind(infos.len() as u32 + 1, labels.len() as u32, cpus)),
@@ -97,9 +114,11 @@ prop_compose! {
         infos in Just(infos),
         labels in Just(labels),
         cpus in Just(cpus),
+        origin in Just(origin),
         before_ns in 0..10_u64,
     ) -> Trace {
         let mut trace = Trace::new(cpus);
+        trace.origin = origin;
         for (i, info) in infos.into_iter().enumerate() {
             let cgroup = (i % 3 > 0).then_some(CgroupId(i as u32 % CGROUPS.len() as u32));
             trace.add_task(TaskInfo { pid: 1000 - i as u32, cgroup, ..info });

@@ -17,6 +17,7 @@ use super::attributes::{Attribute, Attributes};
 
 /// Features (`HEADER_…`).
 const FEATURE_TRACING_DATA: u64 = 1;
+const FEATURE_OSRELEASE: u64 = 4;
 const FEATURE_NRCPUS: u64 = 7;
 const FEATURE_COMPRESSED: u64 = 27;
 const FEATURES: u64 = 256;
@@ -79,6 +80,8 @@ pub(super) struct PerfFile<'a> {
     pub(super) tracing_data: Option<&'a [u8]>,
     /// The number of CPUs that there may be, and of those online; 0 where it is not known.
     pub(super) cpus: [u32; 2],
+    /// The kernel's release, where the file has it.
+    pub(super) release: Option<String>,
     /// Whether records are compressed.
     pub(super) is_compressed: bool,
     /// Why not all features could be read.
@@ -110,9 +113,18 @@ impl<'a> PerfFile<'a> {
         let tracing_data = features.get(&FEATURE_TRACING_DATA).copied();
         let counts = features.get(&FEATURE_NRCPUS).copied().unwrap_or_default();
         let cpus = [0, 4].map(|at| endian.u32(counts, at).unwrap_or(0));
+        let release = features.get(&FEATURE_OSRELEASE).and_then(|bytes| text(endian, bytes));
         let is_compressed = features.contains_key(&FEATURE_COMPRESSED);
-        Ok(Self { endian, attributes, tracing_data, cpus, is_compressed, why_cut })
+        Ok(Self { endian, attributes, tracing_data, cpus, release, is_compressed, why_cut })
     }
+}
+
+/// A text of a feature: size(4), then the bytes with zeros behind them.
+fn text(endian: Endian, bytes: &[u8]) -> Option<String> {
+    let size = endian.u32(bytes, 0)? as usize;
+    let text = bytes.get(4..4_usize.checked_add(size)?)?;
+    let end = text.iter().position(|byte| *byte == 0).unwrap_or(size);
+    Some(String::from_utf8_lossy(&text[..end]).into_owned())
 }
 
 /// Reads the table behind the data. What is cut off is missing, with the reason.

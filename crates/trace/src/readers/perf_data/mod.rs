@@ -99,6 +99,7 @@ fn head(
     let [possible, online] = file.cpus;
     collector.position = ("byte", 0);
     collector.trace().cpus = if online <= CPUS_MAX { online } else { 0 };
+    file.release.iter().for_each(|release| collector.origin("kernel", release));
     collector.builder.renames.add(&mut vec![(0, 0, Rename::To("swapper".into()))]);
     // Which events were recorded is in the attributes.
     let kinds = file.attributes.tracepoints().map(|id| decoder.kinds(id));

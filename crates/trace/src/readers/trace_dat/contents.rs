@@ -10,6 +10,7 @@ pub(super) const OPTION_DONE: u16 = 0;
 pub(super) const OPTION_CPUSTAT: u16 = 2;
 pub(super) const OPTION_BUFFER: u16 = 3;
 pub(super) const OPTION_TRACECLOCK: u16 = 4;
+pub(super) const OPTION_UNAME: u16 = 5;
 /// Options that a file may have: some for each CPU.
 pub(super) const OPTIONS_MAX: usize = 1 << 20;
 /// Buffers that a file may have.
@@ -59,6 +60,8 @@ pub(super) struct Contents<'a> {
     pub(super) cmdlines: String,
     /// `trace_clock`, the one in use in brackets.
     pub(super) clock: Option<String>,
+    /// Names of the system and of the machine, release, version or architecture: words of `uname`.
+    pub(super) uname: Option<String>,
     /// The kernel's statistics of each CPU's buffer.
     pub(super) stats: Vec<String>,
     /// CPU numbers lie below it.
@@ -97,6 +100,7 @@ impl<'a> Contents<'a> {
         match number {
             OPTION_CPUSTAT => self.stats.push(text()),
             OPTION_TRACECLOCK => self.clock = Some(text()),
+            OPTION_UNAME => self.uname = Some(text()),
             _ => {}
         }
     }

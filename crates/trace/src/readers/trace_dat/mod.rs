@@ -78,6 +78,9 @@ impl<'c> Reader<'c> {
         let mut collector = Collector::new(None);
         collector.position = ("byte", 0);
         collector.trace().cpus = contents.cpus;
+        // `Linux host 6.18.44 …`
+        let release = contents.uname.as_deref().and_then(|names| names.split(' ').nth(2));
+        release.into_iter().for_each(|release| collector.origin("kernel", release));
         let name = |line: &'c str| {
             let (pid, name) = line.split_once(' ')?;
             Some((pid.parse().ok()?, name))
