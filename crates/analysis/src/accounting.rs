@@ -14,7 +14,7 @@ use crate::machine_metrics::PolicyCost;
 use crate::services::Services;
 use crate::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use crate::{CpuMetrics, Figures, MachineMetrics, Options, ParamChange, Samples, Series};
-use fairground_trace::{CallbackKind, CgroupId, Event, TaskId, TaskState, Trace};
+use fairground_trace::{CallbackKind, CgroupId, Event, TaskId, Trace};
 
 /// The account of a task.
 #[derive(Clone, Debug)]
@@ -341,7 +341,7 @@ impl Accounting {
             _ => {}
         }
         if let Cause::SwitchOut { left, slice_ns } = change.cause {
-            self.count_slice(id, slice_ns, left == TaskState::Runnable);
+            self.count_slice(id, slice_ns, left.is_runnable());
         }
     }
 }

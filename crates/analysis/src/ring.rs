@@ -6,7 +6,7 @@
 //! passes counts, so that a tick in one of them does not.
 
 use crate::metric::value::{Metric, Unit, Value, metric};
-use fairground_trace::{EventKind, TaskState, Trace};
+use fairground_trace::{EventKind, Trace};
 
 /// What the label of a pass without switches starts with; the number of members follows.
 pub const OVERHEAD: &str = "lat_ctx overhead/";
@@ -107,7 +107,7 @@ impl Counts {
     fn count(&mut self, kind: EventKind) {
         match kind {
             EventKind::Switch { prev, prev_state, .. } => {
-                let blocks = !matches!(prev_state, TaskState::Runnable | TaskState::Dead);
+                let blocks = !prev_state.is_runnable() && !prev_state.is_dead();
                 self.switches += 1;
                 self.blocks += u64::from(blocks && !prev.is_idle());
             }
@@ -153,7 +153,7 @@ impl Passes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairground_trace::{Event, TaskId, TaskInfo};
+    use fairground_trace::{Event, TaskId, TaskInfo, TaskState};
 
     #[test]
     fn a_switch_is_what_a_round_takes_beyond_the_pass_alone() {

@@ -16,7 +16,7 @@
 
 use crate::figures::ratio;
 use crate::metric::value::{Metric, Unit, Value, metric};
-use fairground_trace::{EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{EventKind, TaskId, Trace};
 
 /// The label of a worker's answer.
 pub const ANSWER: &str = "answer";
@@ -195,7 +195,7 @@ impl Pass {
     fn step(&mut self, trace: &Trace, time_ns: u64, kind: EventKind) {
         match kind {
             EventKind::Switch { prev, prev_state, next } => {
-                self.switch_out(time_ns, prev, prev_state == TaskState::Runnable);
+                self.switch_out(time_ns, prev, prev_state.is_runnable());
                 self.heard(time_ns, prev);
                 self.heard(time_ns, next);
                 if let Some(meter) = self.meters.get_mut(next.index()) {

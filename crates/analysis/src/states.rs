@@ -377,6 +377,7 @@ fn is_in_range(trace: &Trace, event: &Event) -> bool {
             EventKind::Fork { child: t, .. }
             | EventKind::Exit { task: t }
             | EventKind::Nice { task: t, .. }
+            | EventKind::RtPrio { task: t, .. }
             | EventKind::Tick { task: t }
             | EventKind::Mark { task: t, .. }
             | EventKind::ContentionEnd { task: t, .. }

@@ -35,6 +35,9 @@ fn what(trace: &Trace, kind: EventKind) -> String {
         }
         EventKind::Fork { parent, child } => format!("{} makes {}", task(parent), task(child)),
         EventKind::Exit { task: ended } => format!("{} ends", task(ended)),
+        EventKind::RtPrio { task: changed, prio } => {
+            format!("{} has priority {}", task(changed), prio.prio())
+        }
         EventKind::Nice { task: changed, nice } => format!("{} has nice {nice}", task(changed)),
         EventKind::CgroupMove { task: moved, to, .. } => {
             format!("{} goes to cgroup {}", task(moved), cgroup(to))
@@ -64,11 +67,13 @@ fn what(trace: &Trace, kind: EventKind) -> String {
 fn left(prev: TaskId, state: TaskState) -> &'static str {
     match state {
         _ if prev.is_idle() => "",
-        TaskState::Runnable => "(preempted)",
+        TaskState::Runnable | TaskState::Preempted => "(preempted)",
         TaskState::Sleeping => "(sleeps)",
         TaskState::Uninterruptible => "(blocks)",
         TaskState::Stopped => "(stopped)",
-        TaskState::Dead => "(ended)",
+        TaskState::Traced => "(traced)",
+        TaskState::Idle => "(idles)",
+        TaskState::Dead | TaskState::Zombie => "(ended)",
         TaskState::Parked => "(parked)",
     }
 }

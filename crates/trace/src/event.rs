@@ -1,29 +1,11 @@
 //! One event of the stream.
 
-use crate::{CgroupId, TaskId};
+use crate::{CgroupId, RtPrio, TaskId, TaskState};
 
 /// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark, of a parameter change
 /// or of a printed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u32);
-
-/// The state in which a task left the CPU (the letter that `sched_switch` prints as `prev_state`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum TaskState {
-    /// `R`: still runnable. It was preempted, or it yielded; the kernel counts both as involuntary.
-    Runnable,
-    /// `S`: interruptible sleep.
-    Sleeping,
-    /// `D`: uninterruptible sleep.
-    Uninterruptible,
-    /// `T` or `t`: stopped or traced.
-    Stopped,
-    /// `X` or `Z`: dead.
-    Dead,
-    /// `P`, `I` or another letter: parked or idle kernel thread.
-    Parked,
-}
 
 /// Defines [`CallbackKind`]: each kind with its name.
 macro_rules! callback_kinds {
@@ -161,8 +143,10 @@ pub enum EventKind {
     Fork { parent: TaskId, child: TaskId },
     /// `task` exited (`sched_process_exit`).
     Exit { task: TaskId },
-    /// The nice value of `task` became `nice` (−20…19).
+    /// The nice value of `task` became `nice` (−20…19), or it came back to the normal class with it.
     Nice { task: TaskId, nice: i8 },
+    /// `task` came into a class above the normal one, or has another priority there.
+    RtPrio { task: TaskId, prio: RtPrio },
     /// `task` moved from one cgroup to another (`cgroup_attach_task`).
     CgroupMove { task: TaskId, from: CgroupId, to: CgroupId },
     /// `cpu.weight` of `cgroup` became `weight` (1…10,000).
@@ -207,6 +191,7 @@ impl EventKind {
             | Self::Migrate { task, .. }
             | Self::Exit { task }
             | Self::Nice { task, .. }
+            | Self::RtPrio { task, .. }
             | Self::CgroupMove { task, .. }
             | Self::Tick { task }
             | Self::Callback { task, .. }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::{Event, EventKind, TaskId, TaskState, Trace};
+use crate::{Event, EventKind, TaskId, Trace};
 
 /// Joins parts of a recording that is still being made. A task keeps its number from part to part.
 ///
@@ -94,7 +94,9 @@ impl Joiner {
                 Some(id) => {
                     let task = self.trace.task_mut(id);
                     task.comm.clone_from(&info.comm);
-                    task.nice = task.nice.or(info.nice);
+                    if task.rt_prio.is_none() && task.nice.is_none() {
+                        (task.nice, task.rt_prio) = (info.nice, info.rt_prio);
+                    }
                     id
                 }
                 None => {
@@ -123,7 +125,8 @@ impl Joiner {
         for task in kind.tasks_mut().into_iter().flatten() {
             *task = tasks.get(task.index()).copied().unwrap_or(TaskId::IDLE);
         }
-        if let EventKind::Switch { prev, prev_state: TaskState::Dead, .. } = kind
+        if let EventKind::Switch { prev, prev_state, .. } = kind
+            && prev_state.is_dead()
             && !prev.is_idle()
         {
             self.ended[prev.index()] = true;
@@ -138,7 +141,7 @@ impl Joiner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TaskInfo;
+    use crate::{TaskInfo, TaskState};
 
     const R: TaskState = TaskState::Runnable;
 

@@ -28,18 +28,22 @@ mod loss;
 mod origin;
 mod packed;
 mod readers;
+mod rt_prio;
 mod task;
+mod task_state;
 mod trace;
 mod writers;
 
 pub use cgroup::{CgroupId, CgroupInfo};
 pub use counter::{Counter, CounterOf, CounterUnit};
-pub use event::{CallbackKind, Event, EventKind, Label, LockFlags, TaskState};
+pub use event::{CallbackKind, Event, EventKind, Label, LockFlags};
 pub use join::Joiner;
 pub use loss::Loss;
 pub use origin::{Origin, OriginTarget};
 pub use readers::{Part, ReadError, TakeParts, read, read_file, read_file_in_parts};
+pub use rt_prio::RtPrio;
 pub use task::{TaskId, TaskInfo};
+pub use task_state::TaskState;
 pub use trace::{Events, Trace};
 #[cfg(feature = "parquet")]
 pub use writers::{EVENTS_SCHEMA_VERSION, EventBatches, write_arrow, write_parquet};

@@ -1,6 +1,8 @@
 //! One event in 32 bytes.
 
-use crate::{CallbackKind, CgroupId, Event, EventKind, Label, LockFlags, TaskId, TaskState};
+use crate::{
+    CallbackKind, CgroupId, Event, EventKind, Label, LockFlags, RtPrio, TaskId, TaskState,
+};
 
 /// An event as the trace keeps it: half a cache line, so that appending one touches one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +42,7 @@ const CGROUP_WEIGHT: u32 = 15;
 const CONTENTION_BEGIN: u32 = 16;
 const CONTENTION_END: u32 = 17;
 const STACK: u32 = 18;
-
-const STATES: [TaskState; 6] = [
-    TaskState::Runnable,
-    TaskState::Sleeping,
-    TaskState::Uninterruptible,
-    TaskState::Stopped,
-    TaskState::Dead,
-    TaskState::Parked,
-];
+const RT_PRIO: u32 = 19;
 
 /// What happened, as in [`Packed`]: two words that a function takes in registers. An [`EventKind`] goes through memory,
 /// where reading it as a whole waits for the writing of its fields.
@@ -112,7 +106,7 @@ impl Packed {
         match self.tag & ((1 << TAG_BITS) - 1) {
             SWITCH => EventKind::Switch {
                 prev: task,
-                prev_state: STATES[operand as usize],
+                prev_state: TaskState::ALL[operand as usize],
                 next: TaskId(self.b),
             },
             WAKING => EventKind::Waking { task, waker: TaskId(self.b), target_cpu: self.c },
@@ -122,6 +116,7 @@ impl Packed {
             FORK => EventKind::Fork { parent: task, child: TaskId(self.b) },
             EXIT => EventKind::Exit { task },
             NICE => EventKind::Nice { task, nice: operand as u8 as i8 },
+            RT_PRIO => EventKind::RtPrio { task, prio: RtPrio::of_operand(operand) },
             TICK => EventKind::Tick { task },
             CALLBACK => EventKind::Callback { kind: CallbackKind::ALL[operand as usize], task },
             MARK => EventKind::Mark { task, label: Label(operand), value },
@@ -157,6 +152,7 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
         EventKind::Fork { parent, child } => (FORK, 0, parent.0, child.0, 0),
         EventKind::Exit { task } => (EXIT, 0, task.0, 0, 0),
         EventKind::Nice { task, nice } => (NICE, u32::from(nice as u8), task.0, 0, 0),
+        EventKind::RtPrio { task, prio } => (RT_PRIO, prio.operand(), task.0, 0, 0),
         EventKind::Tick { task } => (TICK, 0, task.0, 0, 0),
         EventKind::Callback { kind, task } => (CALLBACK, kind as u32, task.0, 0, 0),
         EventKind::Mark { task, label, value } => {

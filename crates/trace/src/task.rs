@@ -1,6 +1,6 @@
 //! The tasks of a trace.
 
-use crate::CgroupId;
+use crate::{CgroupId, RtPrio};
 
 /// A task's index in [`crate::Trace::tasks`]. Unlike a pid it is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +31,9 @@ pub struct TaskInfo {
     /// The nice value (−20…19) at its first appearance; `None` when it is unknown or the task is not of
     /// the normal class. Later changes are [`crate::EventKind::Nice`] events.
     pub nice: Option<i8>,
+    /// The priority at its first appearance in a class above the normal one; `None` when it is unknown or the task is
+    /// of the normal class. Later changes are [`crate::EventKind::RtPrio`] events.
+    pub rt_prio: Option<RtPrio>,
     /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or unknown.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,
     /// The cgroup at its first appearance; `None` when it is unknown, or there are no cgroups. Later changes are
@@ -41,6 +44,13 @@ pub struct TaskInfo {
 impl TaskInfo {
     /// A task of the normal class that may run anywhere.
     pub fn new(pid: u32, comm: &str) -> Self {
-        Self { pid, comm: comm.to_owned(), nice: None, allowed_cpus: None, cgroup: None }
+        Self {
+            pid,
+            comm: comm.to_owned(),
+            nice: None,
+            rt_prio: None,
+            allowed_cpus: None,
+            cgroup: None,
+        }
     }
 }

@@ -203,7 +203,8 @@ impl Trace {
         digest.words(&[u64::from(self.counts_insns), self.tasks.len() as u64]);
         for task in &self.tasks {
             let nice = task.nice.map_or(u64::MAX, |nice| u64::from(nice as u8));
-            digest.words(&[u64::from(task.pid), nice]);
+            let prio = task.rt_prio.map_or(nice, |prio| prio.prio() as u64 ^ 1 << 32);
+            digest.words(&[u64::from(task.pid), prio]);
             digest.text(&task.comm);
             let ranges = task.allowed_cpus.as_deref();
             digest.words(&[ranges.map_or(u64::MAX, |ranges| ranges.len() as u64)]);

@@ -1,6 +1,7 @@
 //! The tests of the readers and writers, in one program.
 
 mod chrome;
+mod classes;
 mod damage;
 mod hardships;
 mod parquet;

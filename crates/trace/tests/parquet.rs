@@ -74,6 +74,7 @@ fn expected(kind: EventKind) -> (&'static str, Option<TaskId>, Option<TaskId>, O
         EventKind::Fork { parent, child } => ("fork", Some(parent), Some(child), None),
         EventKind::Exit { task } => ("exit", Some(task), None, None),
         EventKind::Nice { task, .. } => ("nice", Some(task), None, None),
+        EventKind::RtPrio { task, .. } => ("rt_prio", Some(task), None, None),
         EventKind::CgroupMove { task, .. } => ("cgroup_move", Some(task), None, None),
         EventKind::CgroupWeight { weight, .. } => {
             ("cgroup_weight", None, None, Some(u64::from(weight)))

@@ -78,8 +78,12 @@ fn expected(trace: &Trace) -> BTreeMap<u64, Vec<String>> {
                     TaskState::Sleeping => 1,
                     TaskState::Uninterruptible => 2,
                     TaskState::Stopped => 4,
+                    TaskState::Traced => 8,
                     TaskState::Dead => 16,
-                    TaskState::Parked => 64,
+                    TaskState::Zombie => 32,
+                    TaskState::Parked => 512,
+                    TaskState::Idle => 1026,
+                    TaskState::Preempted => 2048,
                 };
                 format!("switch {} {bit} {}", on(prev), on(next))
             }
@@ -183,7 +187,8 @@ proptest! {
             _ => None,
         }).collect();
         prop_assert_eq!(values, marks);
-        let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. } | EventKind::Callback { .. }
+        let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. }
+            | EventKind::RtPrio { .. } | EventKind::Callback { .. }
             | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. }
             | EventKind::CgroupWeight { .. })).count();
         prop_assert_eq!(instants, others);

@@ -62,10 +62,10 @@ impl WaitKind {
 
     fn of(state: TaskState) -> Option<Self> {
         match state {
-            TaskState::Runnable | TaskState::Dead => None,
-            TaskState::Sleeping => Some(WaitKind::Sleep),
+            _ if state.is_runnable() || state.is_dead() => None,
+            TaskState::Sleeping | TaskState::Idle => Some(WaitKind::Sleep),
             TaskState::Uninterruptible => Some(WaitKind::Uninterruptible),
-            TaskState::Stopped | TaskState::Parked => Some(WaitKind::Other),
+            _ => Some(WaitKind::Other),
         }
     }
 }

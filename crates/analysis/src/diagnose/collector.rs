@@ -183,7 +183,7 @@ impl Collector {
                 }
             }
         }
-        if prev.is_idle() || next.is_idle() || left != TaskState::Runnable {
+        if prev.is_idle() || next.is_idle() || !left.is_runnable() {
             return;
         }
         let victim_group = self.tasks[prev.index()].group;

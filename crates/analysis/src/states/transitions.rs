@@ -92,19 +92,19 @@ impl States {
         }
         let task = &mut self.tasks[id.index()];
         let early_waking_ns = task.early_waking_ns.take();
-        let to = match (left, early_waking_ns) {
-            (TaskState::Runnable, _) => State::Waiting,
-            (TaskState::Dead, _) => State::Absent,
-            (_, Some(_)) if self.queued_at_waking => State::Waiting,
-            (_, Some(_)) => State::Waking,
-            (_, None) => State::Asleep,
+        let to = match early_waking_ns {
+            _ if left.is_runnable() => State::Waiting,
+            _ if left.is_dead() => State::Absent,
+            Some(_) if self.queued_at_waking => State::Waiting,
+            Some(_) => State::Waking,
+            None => State::Asleep,
         };
         let time = if ran_here { TimeKind::Run } else { TimeKind::Unknown };
         let cause = Cause::SwitchOut { left, slice_ns };
         self.change(id, (to, cpu), time, cause, observer, |task| {
             task.since_ns = now_ns;
             task.ran_on = Some(cpu);
-            task.preempted = left == TaskState::Runnable;
+            task.preempted = left.is_runnable();
             task.woken_ns = early_waking_ns.filter(|_| to.waits() && !task.preempted);
         });
     }

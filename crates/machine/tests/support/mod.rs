@@ -156,6 +156,7 @@ fn line(trace: &Trace, event: &Event) -> String {
         }
         EventKind::Fork { parent, child } => format!("fork {} by {}", n(child), n(parent)),
         EventKind::Exit { task } => format!("exit {}", n(task)),
+        EventKind::RtPrio { task, prio } => format!("prio {} {}", n(task), prio.prio()),
         EventKind::Nice { task, nice } => format!("nice {} {nice}", n(task)),
         EventKind::Tick { task } => format!("tick {}", n(task)),
         EventKind::Callback { kind, task } => format!("  {kind:?}({})", n(task)),

@@ -8,7 +8,7 @@ use super::parts::PartWriter;
 use super::renames::Renames;
 use super::stated::LEFT_OUT;
 use crate::packed::{Packed, PackedKind};
-use crate::{CgroupId, CgroupInfo, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use crate::{CgroupId, CgroupInfo, EventKind, RtPrio, TaskId, TaskInfo, Trace};
 
 /// Cgroups that a recording may have.
 pub(super) const CGROUPS_MAX: usize = 1 << 16;
@@ -60,6 +60,7 @@ struct Known {
     /// Its class is known from an event.
     class_known: bool,
     nice: Option<i8>,
+    rt_prio: Option<RtPrio>,
     cgroup: Option<CgroupId>,
     /// The identity of the last event that named it, if a further event with it changes nothing.
     met_as: Option<TaskId>,
@@ -123,15 +124,14 @@ impl<'p> Builder<'p> {
         self.has_renames = self.renames.any();
         self.has_list = !listed.is_empty();
         for (i, info) in listed.into_iter().enumerate() {
-            let (pid, nice, cgroup) = (info.pid, info.nice, info.cgroup);
+            let TaskInfo { pid, nice, rt_prio, cgroup, .. } = info;
             if i == 0 && pid == 0 {
                 *self.trace.task_mut(TaskId::IDLE) = info;
                 continue;
             }
             let id = self.trace.add_task(info);
-            let listed =
-                Known { listed: true, class_known: true, nice, cgroup, ..Known::default() };
-            self.known.push(listed);
+            let known = Known { nice, rt_prio, cgroup, ..Known::default() };
+            self.known.push(Known { listed: true, class_known: true, ..known });
             self.awaited.entry(pid).or_default().push_back(id);
         }
     }
@@ -150,7 +150,7 @@ impl<'p> Builder<'p> {
             EventKind::Switch { prev, prev_state, next } => {
                 let prev = self.meet(moment, prev, Reference::Any);
                 let next = self.meet(moment, next, Reference::Living);
-                if prev_state == TaskState::Dead && !prev.is_idle() {
+                if prev_state.is_dead() && !prev.is_idle() {
                     self.known[prev.index()].dead = true;
                 }
                 let ran = self.set_running(event.cpu, next);
@@ -205,7 +205,13 @@ impl<'p> Builder<'p> {
             EventKind::Print { label: LEFT_OUT } => return None,
             EventKind::Nice { task, nice } => {
                 let known = &mut self.known[task.index()];
-                (known.nice, known.class_known, known.met_as) = (Some(*nice), true, None);
+                (known.nice, known.rt_prio) = (Some(*nice), None);
+                (known.class_known, known.met_as) = (true, None);
+            }
+            EventKind::RtPrio { task, prio } => {
+                let known = &mut self.known[task.index()];
+                (known.nice, known.rt_prio) = (None, Some(*prio));
+                (known.class_known, known.met_as) = (true, None);
             }
             _ => {}
         }
@@ -324,20 +330,28 @@ impl<'p> Builder<'p> {
             known.name = Some(Arc::clone(name));
             (**name).clone_into(&mut self.trace.task_mut(task).comm);
         }
-        let Class::Nice(nice) = *class else {
-            known.class_known |= *class == Class::Other;
-            return;
+        let (nice, rt_prio) = match *class {
+            Class::Nice(nice) => (Some(nice), None),
+            Class::Above(prio) => (None, Some(prio)),
+            Class::Unknown | Class::Other => {
+                known.class_known |= *class == Class::Other;
+                return;
+            }
         };
-        let is_change = known.class_known && known.nice != Some(nice);
-        if !known.class_known {
-            self.trace.task_mut(task).nice = Some(nice);
-            self.parts.nice(task, nice);
-        }
-        known.class_known = true;
-        known.nice = Some(nice);
-        if is_change {
-            let kind = PackedKind::new(EventKind::Nice { task, nice });
-            self.parts.event(&mut self.trace, Packed::of(moment.time_ns, moment.cpu, kind));
+        let was_known = std::mem::replace(&mut known.class_known, true);
+        let before = (known.nice, known.rt_prio);
+        (known.nice, known.rt_prio) = (nice, rt_prio);
+        if !was_known {
+            let info = self.trace.task_mut(task);
+            (info.nice, info.rt_prio) = (nice, rt_prio);
+            self.parts.class(task, nice, rt_prio);
+        } else if before != (nice, rt_prio) {
+            let nice = nice.map(|nice| EventKind::Nice { task, nice });
+            let change = nice.or(rt_prio.map(|prio| EventKind::RtPrio { task, prio }));
+            if let Some(kind) = change.map(PackedKind::new) {
+                let change = Packed::of(moment.time_ns, moment.cpu, kind);
+                self.parts.event(&mut self.trace, change);
+            }
         }
     }
 

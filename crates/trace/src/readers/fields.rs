@@ -163,16 +163,20 @@ fn cpu(text: &str) -> Option<u32> {
     text.parse().ok().filter(|cpu| *cpu < CPUS_MAX)
 }
 
-/// The first letter decides: `R+` is a runnable task that was preempted in the kernel, `D|K` a killable sleep.
+/// The first letter decides: `D|K` is a killable sleep. `R+` was preempted in the kernel. A letter that is not known, or
+/// a number (the kernel prints an unnamed state so), is no sleep and no end.
 pub(super) fn task_state(text: &str) -> Option<TaskState> {
     Some(match text.bytes().next()? {
+        b'R' if text.contains('+') => TaskState::Preempted,
         b'R' => TaskState::Runnable,
         b'S' => TaskState::Sleeping,
         b'D' => TaskState::Uninterruptible,
-        b'T' | b't' => TaskState::Stopped,
-        b'X' | b'x' | b'Z' => TaskState::Dead,
+        b'T' => TaskState::Stopped,
+        b't' => TaskState::Traced,
+        b'X' | b'x' => TaskState::Dead,
+        b'Z' => TaskState::Zombie,
+        b'I' => TaskState::Idle,
         b'A'..=b'W' | b'Y' | b'a'..=b'w' => TaskState::Parked,
-        // The kernel prints an unnamed state in hexadecimal.
         b'0' if leading_number(text).is_some() => TaskState::Parked,
         _ => return None,
     })

@@ -3,7 +3,7 @@
 use super::line::{CPUS_MAX, leading_number};
 use super::stated::value;
 use crate::escape::unescape;
-use crate::{CgroupId, CgroupInfo, TaskInfo};
+use crate::{CgroupId, CgroupInfo, RtPrio, TaskInfo};
 
 /// The meaning of a line that is no event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +113,8 @@ fn own_comment(text: &str) -> Option<Remark> {
             let (fixed, comm) = rest.split_once(" comm=")?;
             let mut info = TaskInfo::new(value(fixed, "pid=")?.parse().ok()?, &unescape(comm));
             info.nice = value(fixed, "nice=").and_then(|nice| nice.parse().ok());
+            info.rt_prio =
+                value(fixed, "prio=").and_then(|prio| prio.parse().ok()).and_then(RtPrio::new);
             info.cgroup =
                 value(fixed, "cgroup=").and_then(|cgroup| cgroup.parse().ok()).map(CgroupId);
             info.allowed_cpus = value(fixed, "cpus=").and_then(cpu_ranges);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::binary::TextBytes;
-use crate::TaskId;
+use crate::{RtPrio, TaskId};
 
 /// In place of an identity: the task that the CPU runs, which the event does not name.
 pub(super) const NOT_NAMED: TaskId = TaskId(u32::MAX);
@@ -29,6 +29,8 @@ pub(super) enum Class {
     Unknown,
     Nice(i8),
     /// Real-time, deadline or stop.
+    Above(RtPrio),
+    /// A priority that no class has; [`crate::write_ftrace`] prints one where it knows none.
     Other,
 }
 
@@ -38,7 +40,7 @@ impl Class {
         match prio {
             None => Self::Unknown,
             Some(prio @ 100..=139) => Self::Nice((prio - 120) as i8),
-            Some(_) => Self::Other,
+            Some(prio) => RtPrio::new(prio).map_or(Self::Other, Self::Above),
         }
     }
 }

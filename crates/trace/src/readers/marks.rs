@@ -4,6 +4,7 @@
 //! tracing_mark_write: C|77|answers|12            a mark: a counter track in Perfetto
 //! tracing_mark_write: fairground:param name=value
 //! tracing_mark_write: fairground:nice pid=77 nice=-5
+//! tracing_mark_write: fairground:prio pid=77 prio=49
 //! tracing_mark_write: fairground:callback enqueue pid=77
 //! tracing_mark_write: fairground:cgroup_weight cgroup=2 weight=300
 //! tracing_mark_write: fairground:contention_begin pid=77 holder=78 flags=SPIN lock=queue
@@ -12,7 +13,7 @@
 //! ```
 
 use super::stated::{NO_LABEL, Stated, Tasks, value};
-use crate::{CallbackKind, CgroupId, EventKind, LockFlags};
+use crate::{CallbackKind, CgroupId, EventKind, LockFlags, RtPrio};
 
 /// Parses the text of a mark; other programs' marks are [`Stated::Other`]. `None` for a damaged one of our own.
 pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
@@ -27,6 +28,10 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
         "nice" => {
             let nice = value(rest, "nice=")?.parse().ok().filter(|nice| (-20..=19).contains(nice));
             Stated::Event(EventKind::Nice { task: pid("pid=", rest)?, nice: nice? })
+        }
+        "prio" => {
+            let prio = RtPrio::new(value(rest, "prio=")?.parse().ok()?)?;
+            Stated::Event(EventKind::RtPrio { task: pid("pid=", rest)?, prio })
         }
         "callback" => {
             let name = rest.split(' ').next()?;

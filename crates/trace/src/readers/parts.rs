@@ -1,7 +1,7 @@
 //! A recording whose events are passed on in parts while it is read, so that none of them is kept.
 
 use crate::packed::Packed;
-use crate::{Event, TaskId, TaskInfo, Trace};
+use crate::{Event, RtPrio, TaskId, TaskInfo, Trace};
 
 /// Events of a part.
 pub(super) const PART_EVENTS: usize = 1 << 13;
@@ -14,6 +14,8 @@ pub struct Part {
     pub tasks: Vec<TaskInfo>,
     /// Values of [`TaskInfo::nice`] that became known, of tasks of earlier parts.
     pub nices: Vec<(TaskId, i8)>,
+    /// Values of [`TaskInfo::rt_prio`] that became known, of tasks of earlier parts.
+    pub rt_prios: Vec<(TaskId, RtPrio)>,
     events: Vec<Packed>,
 }
 
@@ -32,6 +34,7 @@ impl Part {
     pub fn clear(&mut self) {
         self.tasks.clear();
         self.nices.clear();
+        self.rt_prios.clear();
         self.events.clear();
     }
 }
@@ -76,10 +79,11 @@ impl<'p> PartWriter<'p> {
         }
     }
 
-    /// Notes the first nice value of a task.
-    pub(super) fn nice(&mut self, task: TaskId, nice: i8) {
+    /// Notes the first nice value or priority of a task.
+    pub(super) fn class(&mut self, task: TaskId, nice: Option<i8>, rt_prio: Option<RtPrio>) {
         if task.index() < self.tasks {
-            self.part.nices.push((task, nice));
+            self.part.nices.extend(nice.map(|nice| (task, nice)));
+            self.part.rt_prios.extend(rt_prio.map(|prio| (task, prio)));
         }
     }
 

@@ -174,6 +174,9 @@ impl<'a> Text<'a> {
             EventKind::Nice { task, nice } => {
                 self.instant(TASKS, task.0, at_ns, &format!("nice {nice}"));
             }
+            EventKind::RtPrio { task, prio } => {
+                self.instant(TASKS, task.0, at_ns, &format!("priority {}", prio.prio()));
+            }
             EventKind::CgroupMove { task, to, .. } => {
                 let path = self.view.cgroup_path(to);
                 self.instant(TASKS, task.0, at_ns, &format!("to cgroup {path}"));

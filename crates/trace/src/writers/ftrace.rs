@@ -9,7 +9,7 @@
 //! * two living tasks with one pid: the lines name pids.
 //!
 //! What the kernel's events cannot express is in marks (`tracing_mark_write`) and in comments of the header: the
-//! window, the origin, the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
+//! window, the origin, the tasks in order with nice value or priority, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
 //! of events, a name's control characters, `[` and `=` are shown as `?`; the header has the name itself.
 
 use std::fmt::Write as _;
@@ -195,6 +195,9 @@ impl<'a> Text<'a> {
                 let pid = self.pid(task);
                 write!(self.out, "fairground:nice pid={pid} nice={nice}")
             }
+            EventKind::RtPrio { task, prio } => {
+                write!(self.out, "fairground:prio pid={} prio={}", self.pid(task), prio.prio())
+            }
             EventKind::Callback { kind, task } => {
                 let pid = self.pid(task);
                 write!(self.out, "fairground:callback {} pid={pid}", kind.name())
@@ -245,7 +248,7 @@ impl<'a> Text<'a> {
         self.out.push_str("sched_switch: prev_comm=");
         self.name_on(prev, cpu);
         let (pid, prio) = (self.pid(prev), self.prio(prev));
-        let state = state_letter(prev_state);
+        let state = prev_state.text();
         let _ =
             write!(self.out, " prev_pid={pid} prev_prio={prio} prev_state={state} ==> next_comm=");
         self.name_on(next, cpu);
@@ -294,6 +297,9 @@ fn task_line(out: &mut String, task: &TaskInfo) {
     if let Some(nice) = task.nice {
         let _ = write!(out, " nice={nice}");
     }
+    if let Some(prio) = task.rt_prio {
+        let _ = write!(out, " prio={}", prio.prio());
+    }
     if let Some(ranges) = &task.allowed_cpus {
         let ranges: Vec<_> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
         let _ = write!(out, " cpus={}", ranges.join(","));
@@ -313,16 +319,4 @@ fn cgroup_line(out: &mut String, cgroup: &CgroupInfo) {
         let _ = write!(out, " weight={weight}");
     }
     let _ = writeln!(out, " path={}", escape(&cgroup.path));
-}
-
-/// As `sched_switch` prints it.
-pub(super) fn state_letter(state: TaskState) -> char {
-    match state {
-        TaskState::Runnable => 'R',
-        TaskState::Sleeping => 'S',
-        TaskState::Uninterruptible => 'D',
-        TaskState::Stopped => 'T',
-        TaskState::Dead => 'X',
-        TaskState::Parked => 'P',
-    }
 }

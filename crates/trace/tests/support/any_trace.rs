@@ -2,31 +2,26 @@
 
 use fairground_trace::{
     CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, Origin, OriginTarget,
-    TaskId, TaskInfo, TaskState, Trace,
+    RtPrio, TaskId, TaskInfo, TaskState, Trace,
 };
 use proptest::prelude::*;
-
-pub(crate) const STATES: [TaskState; 6] = [
-    TaskState::Runnable,
-    TaskState::Sleeping,
-    TaskState::Uninterruptible,
-    TaskState::Stopped,
-    TaskState::Dead,
-    TaskState::Parked,
-];
 
 /// Paths and parents.
 const CGROUPS: [(&str, Option<u32>); 4] =
     [("/", None), ("web", Some(0)), ("web/front end", Some(1)), ("batch", Some(0))];
 
+fn rt_prio() -> impl Strategy<Value = RtPrio> {
+    (-1..=98).prop_map(|prio| RtPrio::new(prio).expect("within the range"))
+}
+
 fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> {
     let task = move || (0..tasks).prop_map(TaskId);
     // Only tasks other than the idle one have a nice value that could change.
-    let real = (1..tasks).prop_map(TaskId);
+    let real = move || (1..tasks).prop_map(TaskId);
     let label = move || (0..labels).prop_map(Label);
     let cpu = move || 0..cpus;
     prop_oneof![
-        (task(), proptest::sample::select(&STATES[..]), task())
+        (task(), proptest::sample::select(&TaskState::ALL[..]), task())
             .prop_map(|(prev, prev_state, next)| EventKind::Switch { prev, prev_state, next }),
         (task(), task(), cpu()).prop_map(|(task, waker, target_cpu)| EventKind::Waking {
             task,
@@ -42,7 +37,8 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
         }),
         (task(), task()).prop_map(|(parent, child)| EventKind::Fork { parent, child }),
         task().prop_map(|task| EventKind::Exit { task }),
-        (real, -20..=19_i8).prop_map(|(task, nice)| EventKind::Nice { task, nice }),
+        (real(), -20..=19_i8).prop_map(|(task, nice)| EventKind::Nice { task, nice }),
+        (real(), rt_prio()).prop_map(|(task, prio)| EventKind::RtPrio { task, prio }),
         task().prop_map(|task| EventKind::Tick { task }),
         (proptest::sample::select(&CallbackKind::ALL[..]), task())
             .prop_map(|(kind, task)| EventKind::Callback { kind, task }),
@@ -79,8 +75,10 @@ prop_compose! {
         comm in prop_oneof!["[a-z/:0-9-]{1,15}", "[ -~]{0,20}", any::<String>()],
         nice in proptest::option::of(-20..=19_i8),
         allowed in proptest::option::of(prop::collection::vec((0..9_u32, 0..9_u32), 0..3)),
+        rt_prio in proptest::option::of(rt_prio()),
     ) -> TaskInfo {
-        TaskInfo { nice, allowed_cpus: allowed, ..TaskInfo::new(0, &comm) }
+        let nice = nice.filter(|_| rt_prio.is_none());
+        TaskInfo { nice, rt_prio, allowed_cpus: allowed, ..TaskInfo::new(0, &comm) }
     }
 }
 

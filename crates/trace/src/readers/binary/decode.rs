@@ -303,12 +303,48 @@ fn line(text: &str) -> &str {
 }
 
 /// The first state of the table whose bit is set, as `__print_flags` would print first; a state without any is
-/// runnable.
+/// runnable, and a bit above all of them says that it was preempted in the kernel (`TASK_REPORT_MAX`, once
+/// `TASK_STATE_MAX`).
 fn state_of(bits: u64, states: &[(u64, TaskState)]) -> TaskState {
     /// The bits that have kept their meaning, for a file whose table cannot be read.
     const OLDEST: [(u64, TaskState); 2] =
         [(1, TaskState::Sleeping), (2, TaskState::Uninterruptible)];
-    let states = if states.is_empty() { &OLDEST } else { states };
+    let has_table = !states.is_empty();
+    let states = if has_table { states } else { &OLDEST };
     let found = states.iter().find(|(bit, _)| bits & bit == *bit);
-    found.map_or(TaskState::Runnable, |(_, state)| *state)
+    let all = states.iter().fold(0, |all, (bit, _)| all | bit);
+    match found {
+        Some((_, state)) => *state,
+        None if has_table && bits > all => TaskState::Preempted,
+        None => TaskState::Runnable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of Linux 4.14 and later.
+    const MODERN: [(u64, TaskState); 8] = [
+        (1, TaskState::Sleeping),
+        (2, TaskState::Uninterruptible),
+        (4, TaskState::Stopped),
+        (8, TaskState::Traced),
+        (0x10, TaskState::Dead),
+        (0x20, TaskState::Zombie),
+        (0x40, TaskState::Parked),
+        (0x80, TaskState::Idle),
+    ];
+
+    #[test]
+    fn bits_of_a_state() {
+        for (bit, state) in MODERN {
+            assert_eq!(state_of(bit, &MODERN), state);
+        }
+        assert_eq!(state_of(0, &MODERN), TaskState::Runnable);
+        assert_eq!(state_of(0x100, &MODERN), TaskState::Preempted);
+        // A file without a table.
+        assert_eq!(state_of(2, &[]), TaskState::Uninterruptible);
+        assert_eq!(state_of(4, &[]), TaskState::Runnable);
+    }
 }

@@ -44,6 +44,7 @@ impl TakeParts for Joined {
         self.parts += 1;
         let trace = self.trace.as_mut().unwrap();
         part.tasks.iter().for_each(|task| _ = trace.add_task(task.clone()));
+        part.rt_prios.iter().for_each(|(task, prio)| trace.task_mut(*task).rt_prio = Some(*prio));
         part.nices.iter().for_each(|(task, nice)| trace.task_mut(*task).nice = Some(*nice));
         part.events().for_each(|event| trace.push(event));
         Part::default()

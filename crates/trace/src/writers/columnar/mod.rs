@@ -100,6 +100,7 @@ fn fields() -> Vec<Field> {
         Field::new("value", DataType::UInt64, true),
         Field::new("nice", DataType::Int8, true),
         number("insns"),
+        Field::new("prio", DataType::Int8, true),
     ]
 }
 

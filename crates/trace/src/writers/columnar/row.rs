@@ -1,14 +1,13 @@
 //! One event as a row.
 
-use crate::writers::ftrace::state_letter;
-use crate::{CgroupId, Event, EventKind, Label, LockFlags, TaskId, Trace};
+use crate::{CgroupId, Event, EventKind, Label, LockFlags, RtPrio, TaskId, Trace};
 
 /// The columns of one event; `None` is null.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row<'a> {
     pub(super) kind: &'static str,
     pub(super) task: Option<TaskId>,
-    pub(super) state: Option<char>,
+    pub(super) state: Option<&'static str>,
     pub(super) other: Option<TaskId>,
     pub(super) from_cpu: Option<u32>,
     pub(super) to_cpu: Option<u32>,
@@ -16,6 +15,7 @@ pub(super) struct Row<'a> {
     pub(super) detail: Option<Detail<'a>>,
     pub(super) value: Option<u64>,
     pub(super) nice: Option<i8>,
+    pub(super) prio: Option<RtPrio>,
 }
 
 /// The column `detail`.
@@ -39,7 +39,7 @@ impl<'a> Row<'a> {
         let of = |kind, task| Row { kind, task: Some(task), ..Row::default() };
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
-                let state = Some(state_letter(prev_state)).filter(|_| !prev.is_idle());
+                let state = Some(prev_state.text()).filter(|_| !prev.is_idle());
                 Row { state, other: Some(next), ..of("switch", prev) }
             }
             EventKind::Waking { task, waker, target_cpu } => {
@@ -57,6 +57,7 @@ impl<'a> Row<'a> {
             EventKind::Fork { parent, child } => Row { other: Some(child), ..of("fork", parent) },
             EventKind::Exit { task } => of("exit", task),
             EventKind::Nice { task, nice } => Row { nice: Some(nice), ..of("nice", task) },
+            EventKind::RtPrio { task, prio } => Row { prio: Some(prio), ..of("rt_prio", task) },
             EventKind::CgroupMove { task, from, to } => Row {
                 label: Some(path(to)),
                 detail: Some(Detail::Path(path(from))),

@@ -25,6 +25,7 @@ pub(super) struct Rows {
     value: UInt64Builder,
     nice: Int8Builder,
     insns: UInt32Builder,
+    prio: Int8Builder,
 }
 
 /// A task's number in the trace, its pid, and its name.
@@ -55,8 +56,7 @@ impl Rows {
         self.cpu.append_value(event.cpu);
         self.kind.append_value(row.kind);
         self.task.push(trace, row.task);
-        self.state
-            .append_option(row.state.map(|letter| letter.encode_utf8(&mut [0; 4]).to_owned()));
+        self.state.append_option(row.state);
         self.other.push(trace, row.other);
         self.from_cpu.append_option(row.from_cpu);
         self.to_cpu.append_option(row.to_cpu);
@@ -69,6 +69,7 @@ impl Rows {
         self.value.append_option(row.value);
         self.nice.append_option(row.nice);
         self.insns.append_option(Some(event.insns).filter(|_| trace.counts_insns));
+        self.prio.append_option(row.prio.map(|prio| prio.prio() as i8));
     }
 
     /// In the order of the schema.
@@ -93,6 +94,7 @@ impl Rows {
             Arc::new(self.value.finish()),
             Arc::new(self.nice.finish()),
             Arc::new(self.insns.finish()),
+            Arc::new(self.prio.finish()),
         ];
         RecordBatch::try_new(Arc::clone(schema), columns)
     }

@@ -6,7 +6,7 @@
 //! task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of tunables.
 //!
 //! No event has a thread group, so each task is a process of its own. The next bundle of a CPU flags its lost events,
-//! and the `FtraceStats` at the end have their number. [`TaskState::Parked`] is the bit of `P`.
+//! and the `FtraceStats` at the end have their number.
 
 mod messages;
 mod tracks;
@@ -180,7 +180,7 @@ impl<'a, W: Write> Writer<'a, W> {
                 prev_comm: self.comm_on(prev, event.cpu),
                 prev_pid: self.pid(prev),
                 prev_prio: self.view.prio(prev),
-                prev_state: state_bit(prev_state),
+                prev_state: state_bits(prev_state),
                 next_comm: self.comm_on(next, event.cpu),
                 next_pid: self.pid(next),
                 next_prio: self.view.prio(next),
@@ -279,14 +279,21 @@ fn stats(phase: i32, lost: &[u64]) -> Data {
     Data::FtraceStats(FtraceStats { phase: Some(phase), cpu_stats })
 }
 
-/// The bits of `prev_state` (`TASK_REPORT` of Linux 4.14 and later).
-fn state_bit(state: TaskState) -> i64 {
+/// The bits of `prev_state` as Linux 4.4 has them (`TASK_STATE_TO_CHAR_STR`): those that Perfetto assumes of a trace
+/// that names no kernel.
+fn state_bits(state: TaskState) -> i64 {
     match state {
         TaskState::Runnable => 0,
         TaskState::Sleeping => 1,
         TaskState::Uninterruptible => 2,
         TaskState::Stopped => 4,
+        TaskState::Traced => 8,
         TaskState::Dead => 16,
-        TaskState::Parked => 64,
+        TaskState::Zombie => 32,
+        TaskState::Parked => 512,
+        // `TASK_IDLE`: TASK_UNINTERRUPTIBLE | TASK_NOLOAD.
+        TaskState::Idle => 2 | 1024,
+        // `TASK_STATE_MAX`.
+        TaskState::Preempted => 2048,
     }
 }

@@ -178,6 +178,9 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
             (Key::Stacks(task), instant)
         }
         EventKind::Nice { task, nice } => (Key::Task(task), named(INSTANT, format!("nice {nice}"))),
+        EventKind::RtPrio { task, prio } => {
+            (Key::Task(task), named(INSTANT, format!("priority {}", prio.prio())))
+        }
         EventKind::Callback { kind, task } => {
             let name = match task.is_idle() {
                 true => kind.name().to_owned(),
