@@ -20,7 +20,7 @@ fn run(name: &str, engine: Engine, workload: &str) -> RunResult {
     let mut config = MachineConfig::new(4);
     config.seed = 42;
     config.check = true;
-    config.trace = TraceOptions { callbacks: true, ticks: true };
+    config.trace = TraceOptions { callbacks: true, ticks: true, calls: false };
     let workload = from_spec(workload).expect("a workload of the library");
     let settings: &[Setting] = &[];
     let mut machine = Machine::new(&config, &policy, settings, &workload).expect("a machine");

@@ -30,7 +30,7 @@ fn run(policy: &Policy, workload: &str, cpus: u32, seed: u64, stepwise: bool) ->
     config.seed = seed;
     config.hz = 250;
     config.cost = CostModel::preset("modern").expect("a preset");
-    config.trace = TraceOptions { callbacks: true, ticks: true };
+    config.trace = TraceOptions { callbacks: true, ticks: true, calls: false };
     let workload = from_spec(workload).expect("a workload of the library");
     let mut machine = Machine::new(&config, policy, &[], &workload).expect("a machine");
     if stepwise {

@@ -183,7 +183,7 @@ fn run(
     config.hz = 250;
     config.seed = seed;
     config.check = false;
-    config.trace = TraceOptions { callbacks: true, ticks: true };
+    config.trace = TraceOptions { callbacks: true, ticks: true, calls: false };
     let mut machine =
         Machine::new(&config, &policy, &variant.settings, workload).expect("a machine");
     while callbacks(&machine.counters()) < wanted {

@@ -9,7 +9,7 @@ use crate::rig::compiled;
 fn run(scheduler: &str, cpus: u32, workload: &str) -> (Counters, Trace) {
     let policy = &compiled(scheduler).policy;
     let mut config = MachineConfig::new(cpus);
-    config.trace = TraceOptions { callbacks: false, ticks: true };
+    config.trace = TraceOptions { callbacks: false, ticks: true, calls: false };
     let workload = from_spec(workload).expect("a workload");
     let mut machine = Machine::new(&config, policy, &[], &workload).expect("a machine");
     machine.run_until(500_000_000).expect("it runs");

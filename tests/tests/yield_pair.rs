@@ -12,7 +12,7 @@ fn run(scheduler: &str, workload: &str) -> (u64, u64) {
     let policy = Policy::load(&object, Engine::Jit).expect("it loads");
     let mut config = MachineConfig::new(1);
     config.cost = CostModel::preset("linux-2.6").expect("a preset of that name");
-    config.trace = TraceOptions { callbacks: false, ticks: false };
+    config.trace = TraceOptions { callbacks: false, ticks: false, calls: false };
     let workload = from_spec(workload).expect("a workload");
     let mut machine = Machine::new(&config, &policy, &[], &workload).expect("a machine");
     machine.run_until(200_000_000).expect("it runs");

@@ -122,7 +122,7 @@ fn run(
     config.hz = 250;
     config.check = false;
     config.cost = CostModel::preset("modern").unwrap_or_else(|e| panic!("{e}"));
-    config.trace = TraceOptions { callbacks: false, ticks: false };
+    config.trace = TraceOptions { callbacks: false, ticks: false, calls: false };
     let mut machine =
         Machine::new(&config, policy, &[], workload).unwrap_or_else(|e| panic!("{e}"));
     machine.run_until(from_ns).unwrap_or_else(|e| panic!("{e}"));

@@ -381,6 +381,8 @@ fn is_in_range(trace: &Trace, event: &Event) -> bool {
             | EventKind::Tick { task: t }
             | EventKind::Mark { task: t, .. }
             | EventKind::ContentionEnd { task: t, .. }
+            | EventKind::CallEnter { task: t, .. }
+            | EventKind::CallExit { task: t, .. }
             | EventKind::Stack { task: t, .. }
             | EventKind::Callback { task: t, .. } => task(t),
             EventKind::ContentionBegin { task: t, holder, .. } => task(t) && task(holder),

@@ -125,6 +125,7 @@ impl RealPlan<'_> {
             recording: self.on.spec.record.then(|| RecordingJob {
                 kib_per_cpu: self.on.spec.buffer,
                 stacks: self.on.spec.stacks,
+                calls: self.on.spec.calls,
                 ..RecordingJob::default()
             }),
         })

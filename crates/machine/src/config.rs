@@ -12,6 +12,8 @@ pub struct TraceOptions {
     pub callbacks: bool,
     /// Every timer tick on a busy CPU ([`fairground_trace::EventKind::Tick`]).
     pub ticks: bool,
+    /// Every call in which a task may wait, or may end another one's wait ([`fairground_trace::EventKind::CallEnter`]).
+    pub calls: bool,
 }
 
 /// The longest lead-in of a workload, ns.

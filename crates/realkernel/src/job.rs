@@ -127,11 +127,13 @@ pub struct RecordingJob {
     pub events: Vec<String>,
     /// Record kernel stacks of switches away from tasks and of waits for locks.
     pub stacks: bool,
+    /// Record the calls in which tasks may wait or wake others ([`fairground_trace::Call`]): those that the kernel has.
+    pub calls: bool,
 }
 
 impl Default for RecordingJob {
     fn default() -> Self {
-        Self { kib_per_cpu: 16 << 10, events: Vec::new(), stacks: false }
+        Self { kib_per_cpu: 16 << 10, events: Vec::new(), stacks: false, calls: false }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
-use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_trace::{Call, Event, EventKind, TaskId, Trace};
 
 /// Starts a recording, or prints why this machine cannot.
 fn recorder(job: &RecordingJob) -> Option<Recorder> {
@@ -97,7 +97,42 @@ fn common(trace: &Trace) -> Vec<(u64, u32, String)> {
 
 #[test]
 fn the_kernels_text_and_the_file_hold_the_same_events() {
-    let Some(recorder) = recorder(&job()) else { return };
+    text_and_file_agree(&job());
+}
+
+/// The shell and its children wait for each other in pipes, and for their ends.
+#[test]
+fn calls_are_recorded_by_their_entries_and_exits() {
+    let job = RecordingJob { calls: true, kib_per_cpu: 16 << 10, ..job() };
+    let Some(trace) = text_and_file_agree(&job) else { return };
+    let of = |wanted| {
+        let entries = trace
+            .events()
+            .filter(|e| matches!(e.kind, EventKind::CallEnter { call, .. } if call == wanted));
+        entries.count()
+    };
+    if of(Call::Read) == 0 {
+        return println!("skipped: this kernel has no events of system calls");
+    }
+    for call in [Call::Write, Call::Sleep, Call::WaitChild] {
+        assert!(of(call) > 0, "{call:?}");
+    }
+    let mut inside = vec![false; trace.tasks().len()];
+    for event in trace.events() {
+        match event.kind {
+            EventKind::CallEnter { task, .. } => {
+                assert!(!std::mem::replace(&mut inside[task.index()], true), "{event:?}");
+            }
+            EventKind::CallExit { task, .. } => inside[task.index()] = false,
+            // A killed task does not leave its call.
+            EventKind::Exit { task } => inside[task.index()] = false,
+            _ => {}
+        }
+    }
+}
+
+fn text_and_file_agree(job: &RecordingJob) -> Option<Trace> {
+    let recorder = recorder(job)?;
     let marker = recorder.marker().expect("trace_marker");
     let mark = format!("C|{}|answers|12\n", std::process::id());
     assert_eq!(nix::unistd::write(marker, mark.as_bytes()), Ok(mark.len()));
@@ -124,10 +159,12 @@ fn the_kernels_text_and_the_file_hold_the_same_events() {
     for (text, file) in names(&from_text).iter().zip(&names(&from_file)) {
         assert!(text == file || text == "<...>", "{text} and {file}");
     }
-    // A change of a nice value that is derived from other events has no record.
-    let nice = from_file.events().filter(|e| matches!(e.kind, EventKind::Nice { .. })).count();
-    let records = from_file.len() - nice + from_file.loss.skipped as usize;
+    // A change of a priority that is derived from other events has no record.
+    let derived = |e: &Event| matches!(e.kind, EventKind::Nice { .. } | EventKind::RtPrio { .. });
+    let records = from_file.len() - from_file.events().filter(derived).count()
+        + from_file.loss.skipped as usize;
     assert_eq!(records as u64, recorded.events);
+    Some(from_file)
 }
 
 /// The counts of events and lost events in the file are the kernel's.
@@ -137,7 +174,7 @@ fn holds(file: &Path, recorded: Recorded) {
     assert_eq!((trace.loss.unreadable, trace.loss.truncated), (0, false), "{:?}", trace.loss);
     assert_eq!(trace.loss.lost_events, recorded.lost);
     let made_by_the_reader = |e: &fairground_trace::Event| {
-        matches!(e.kind, EventKind::Nice { .. } | EventKind::Lost { .. })
+        matches!(e.kind, EventKind::Nice { .. } | EventKind::RtPrio { .. } | EventKind::Lost { .. })
     };
     let records = trace.events().filter(|e| !made_by_the_reader(e)).count();
     assert_eq!(records as u64 + trace.loss.skipped, recorded.events);

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use clap::ValueEnum as _;
 use fairground_machine::Setting;
 use fairground_session::{
-    CHUNK_NS, LocksChoice, MachineSpec, Plan, RunSpec, Scheduler, TimersChoice, TopologySpec,
-    Unwatched, Watch, find_workload,
+    CHUNK_NS, LocksChoice, MachineSpec, Plan, RunSpec, Scheduler, TargetSpec, TimersChoice,
+    TopologySpec, Unwatched, Watch, find_workload,
 };
-use fairground_trace::{read, write_ftrace};
+use fairground_trace::{Event, EventKind, read, write_ftrace};
 
 /// Ends the run after so many steps.
 struct Impatient {
@@ -113,6 +113,67 @@ fn a_recording_says_what_made_it() {
     let spec = RunSpec { machine: again, ..RunSpec::default() };
     let again = spec.resolve(&workload, false).expect("a machine").machine;
     assert_eq!(format!("{again:?}"), format!("{machine:?}"));
+}
+
+/// Recording calls changes nothing else. A task blocks in a call only, and is in one at a time.
+#[test]
+fn calls_are_recorded_at_no_cost() {
+    let words = [
+        "pipe:2",
+        "hackbench:1",
+        "sleepers:4",
+        "volano:1",
+        "massive_intr:3",
+        "yieldpair:2",
+        "forkstorm:2",
+        "aim7:2",
+        "dbench:2",
+        "schbench:2",
+        "netperf-stream:1",
+    ];
+    let scheduler = Scheduler::load("eevdf", None, Default::default()).expect("a scheduler");
+    for word in words {
+        let workload = find_workload(word).expect("a workload of the library");
+        let run = |calls| {
+            let target = TargetSpec { calls, ..TargetSpec::default() };
+            let machine = MachineSpec { cpus: Some(2), ..MachineSpec::default() };
+            let spec = RunSpec { machine, target, ..RunSpec::default() };
+            let machine = spec.resolve(&workload, false).expect("a machine").machine;
+            let plan = Plan::new(&scheduler, &workload, machine, CHUNK_NS);
+            plan.run(&Unwatched).expect("it runs to its end").trace
+        };
+        let (without, with) = (run(false), run(true));
+        let is_call = |event: &Event| {
+            matches!(event.kind, EventKind::CallEnter { .. } | EventKind::CallExit { .. })
+        };
+        let others: Vec<_> = with.events().filter(|event| !is_call(event)).collect();
+        assert_eq!(others.len(), without.len(), "{word}");
+        for (ours, expected) in others.iter().zip(without.events()) {
+            assert_eq!(*ours, expected, "{word}");
+        }
+        let calls = with.events().filter(is_call).count();
+        assert!(calls > 2 && !without.events().any(|event| is_call(&event)), "{word}: {calls}");
+        let mut inside = vec![false; with.tasks().len()];
+        for event in with.events() {
+            match event.kind {
+                EventKind::CallEnter { task, .. } => {
+                    assert!(
+                        !std::mem::replace(&mut inside[task.index()], true),
+                        "{word}: {event:?}"
+                    );
+                }
+                EventKind::CallExit { task, .. } => {
+                    assert!(std::mem::take(&mut inside[task.index()]), "{word}: {event:?}");
+                }
+                EventKind::Switch { prev, prev_state, .. }
+                    if !prev.is_idle() && !prev_state.is_runnable() && !prev_state.is_dead() =>
+                {
+                    assert!(inside[prev.index()], "{word}: {event:?}");
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 #[test]

@@ -38,6 +38,12 @@ fn what(trace: &Trace, kind: EventKind) -> String {
         EventKind::RtPrio { task: changed, prio } => {
             format!("{} has priority {}", task(changed), prio.prio())
         }
+        EventKind::CallEnter { task: caller, call, object } => {
+            format!("{} calls {} {object:#x}", task(caller), call.name())
+        }
+        EventKind::CallExit { task: caller, result } => {
+            format!("{}'s call returns {result}", task(caller))
+        }
         EventKind::Nice { task: changed, nice } => format!("{} has nice {nice}", task(changed)),
         EventKind::CgroupMove { task: moved, to, .. } => {
             format!("{} goes to cgroup {}", task(moved), cgroup(to))

@@ -1,6 +1,6 @@
 //! One event of the stream.
 
-use crate::{CgroupId, RtPrio, TaskId, TaskState};
+use crate::{Call, CgroupId, RtPrio, TaskId, TaskState};
 
 /// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark, of a parameter change
 /// or of a printed line.
@@ -164,6 +164,13 @@ pub enum EventKind {
     ContentionBegin { task: TaskId, lock: Label, flags: LockFlags, holder: TaskId },
     /// `task` acquired the lock that it waited for (`lock:contention_end`).
     ContentionEnd { task: TaskId, lock: Label },
+    /// `task` enters a call in which it may wait, or may end another task's wait. The object is a descriptor or an
+    /// address of the task's process, as [`Call`] says; of the simulated machine, its number with the kind in the upper
+    /// half. Present only when the recorder was asked for it.
+    CallEnter { task: TaskId, call: Call, object: u64 },
+    /// `task` leaves the call that it entered last (calls do not nest), with the call's result: bytes, a count, 0, or a
+    /// negative error number. Without an entry before it, the call began before the recording or is of no [`Call`].
+    CallExit { task: TaskId, result: i64 },
     /// A tunable of the scheduler changed; the label reads `name=value`.
     Param { label: Label },
     /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.
@@ -197,6 +204,8 @@ impl EventKind {
             | Self::Callback { task, .. }
             | Self::Mark { task, .. }
             | Self::ContentionEnd { task, .. }
+            | Self::CallEnter { task, .. }
+            | Self::CallExit { task, .. }
             | Self::Stack { task, .. } => [Some(task), None],
             Self::CgroupWeight { .. }
             | Self::Param { .. }

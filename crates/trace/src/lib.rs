@@ -19,6 +19,7 @@
 //!
 //! This crate knows no other crate of the workspace.
 
+mod call;
 mod cgroup;
 mod counter;
 mod escape;
@@ -34,13 +35,14 @@ mod task_state;
 mod trace;
 mod writers;
 
+pub use call::Call;
 pub use cgroup::{CgroupId, CgroupInfo};
 pub use counter::{Counter, CounterOf, CounterUnit};
 pub use event::{CallbackKind, Event, EventKind, Label, LockFlags};
 pub use join::Joiner;
 pub use loss::Loss;
 pub use origin::{Origin, OriginTarget};
-pub use readers::{Part, ReadError, TakeParts, read, read_file, read_file_in_parts};
+pub use readers::{Part, ReadError, TakeParts, read, read_file, read_file_in_parts, system_calls};
 pub use rt_prio::RtPrio;
 pub use task::{TaskId, TaskInfo};
 pub use task_state::TaskState;

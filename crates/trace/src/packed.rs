@@ -1,7 +1,7 @@
 //! One event in 32 bytes.
 
 use crate::{
-    CallbackKind, CgroupId, Event, EventKind, Label, LockFlags, RtPrio, TaskId, TaskState,
+    Call, CallbackKind, CgroupId, Event, EventKind, Label, LockFlags, RtPrio, TaskId, TaskState,
 };
 
 /// An event as the trace keeps it: half a cache line, so that appending one touches one cache line.
@@ -43,6 +43,8 @@ const CONTENTION_BEGIN: u32 = 16;
 const CONTENTION_END: u32 = 17;
 const STACK: u32 = 18;
 const RT_PRIO: u32 = 19;
+const CALL_ENTER: u32 = 20;
+const CALL_EXIT: u32 = 21;
 
 /// What happened, as in [`Packed`]: two words that a function takes in registers. An [`EventKind`] goes through memory,
 /// where reading it as a whole waits for the writing of its fields.
@@ -131,6 +133,10 @@ impl Packed {
                 holder: TaskId(self.c),
             },
             CONTENTION_END => EventKind::ContentionEnd { task, lock: Label(self.b) },
+            CALL_ENTER => {
+                EventKind::CallEnter { task, call: Call::ALL[operand as usize], object: value }
+            }
+            CALL_EXIT => EventKind::CallExit { task, result: value as i64 },
             STACK => EventKind::Stack { task, label: Label(self.b) },
             PARAM => EventKind::Param { label: Label(self.a) },
             PRINT => EventKind::Print { label: Label(self.a) },
@@ -165,6 +171,12 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
             (CONTENTION_BEGIN, u32::from(flags.0), task.0, lock.0, holder.0)
         }
         EventKind::ContentionEnd { task, lock } => (CONTENTION_END, 0, task.0, lock.0, 0),
+        EventKind::CallEnter { task, call, object } => {
+            (CALL_ENTER, call as u32, task.0, object as u32, (object >> 32) as u32)
+        }
+        EventKind::CallExit { task, result } => {
+            (CALL_EXIT, 0, task.0, result as u32, (result >> 32) as u32)
+        }
         EventKind::Stack { task, label } => (STACK, 0, task.0, label.0, 0),
         EventKind::Param { label } => (PARAM, 0, label.0, 0, 0),
         EventKind::Print { label } => (PRINT, 0, label.0, 0, 0),

@@ -1,5 +1,6 @@
 //! The tests of the readers and writers, in one program.
 
+mod calls;
 mod chrome;
 mod classes;
 mod damage;

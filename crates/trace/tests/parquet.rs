@@ -75,6 +75,10 @@ fn expected(kind: EventKind) -> (&'static str, Option<TaskId>, Option<TaskId>, O
         EventKind::Exit { task } => ("exit", Some(task), None, None),
         EventKind::Nice { task, .. } => ("nice", Some(task), None, None),
         EventKind::RtPrio { task, .. } => ("rt_prio", Some(task), None, None),
+        EventKind::CallEnter { task, object, .. } => ("call_enter", Some(task), None, Some(object)),
+        EventKind::CallExit { task, result } => {
+            ("call_exit", Some(task), None, Some(result as u64))
+        }
         EventKind::CgroupMove { task, .. } => ("cgroup_move", Some(task), None, None),
         EventKind::CgroupWeight { weight, .. } => {
             ("cgroup_weight", None, None, Some(u64::from(weight)))
@@ -119,6 +123,7 @@ fn check_row(trace: &Trace, event: &Event, batch: &RecordBatch, row: usize) {
             Some(trace.cgroups()[cgroup.index()].path.as_str())
         }
         EventKind::Callback { kind, .. } => Some(kind.name()),
+        EventKind::CallEnter { call, .. } => Some(call.name()),
         _ => None,
     };
     assert_eq!(text(batch, "label", row), label, "{kind}");

@@ -188,7 +188,7 @@ proptest! {
         }).collect();
         prop_assert_eq!(values, marks);
         let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. }
-            | EventKind::RtPrio { .. } | EventKind::Callback { .. }
+            | EventKind::CallEnter { .. } | EventKind::CallExit { .. } | EventKind::RtPrio { .. } | EventKind::Callback { .. }
             | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. }
             | EventKind::CgroupWeight { .. })).count();
         prop_assert_eq!(instants, others);

@@ -67,7 +67,7 @@ pub fn bench(scheduler: &'static str) -> Bench {
     let mut config = MachineConfig::new(1);
     config.cost = CostModel::preset("zero").expect("a preset of that name");
     config.check = true;
-    config.trace = TraceOptions { callbacks: false, ticks: true };
+    config.trace = TraceOptions { callbacks: false, ticks: true, calls: false };
     Bench { scheduler, set, settings: Vec::new(), config }
 }
 

@@ -33,6 +33,10 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) stacks: bool,
 
+    /// The calls in which tasks may wait or wake others: futexes, pipes, sockets, polls, sleeps, waits for children
+    #[arg(long)]
+    pub(crate) calls: bool,
+
     /// Record while this command runs
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

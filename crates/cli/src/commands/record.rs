@@ -30,13 +30,20 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     let duration = parse_time_if("--duration", args.duration.as_deref())?;
     let duration = duration.map(Duration::from_nanos);
     let session = Session { command: args.command.clone(), duration };
-    let job =
-        RecordingJob { kib_per_cpu: args.buffer, events: args.events.clone(), stacks: args.stacks };
+    let job = RecordingJob {
+        kib_per_cpu: args.buffer,
+        events: args.events.clone(),
+        stacks: args.stacks,
+        calls: args.calls,
+    };
     let folder = folder_of(&args.output);
     if !cli.quiet && args.command.is_empty() && duration.is_none() {
         eprintln!("recording this machine; Ctrl-C ends it");
     }
     let (recorder, end) = record_shown(&session, &job, &folder, cli.quiet)?;
+    if let Some(missing) = recorder.missing().filter(|_| !cli.quiet) {
+        eprintln!("{missing}");
+    }
     let recorded = match form {
         Form::TraceDat => recorder.stop(&args.output).map_err(Failure::new)?,
         _ => {

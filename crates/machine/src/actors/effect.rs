@@ -1,5 +1,7 @@
 //! The requests of actors to the machine.
 
+use fairground_trace::Call;
+
 /// The number of an actor; may be reused after [`super::Actors::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId(pub u32);
@@ -127,6 +129,18 @@ pub enum Effect {
     ContentionEnd {
         /// The workload's number of it.
         lock: u32,
+    },
+    /// The advanced actor entered a call in which it may wait, or may end a wait.
+    CallEnter {
+        /// Its kind.
+        call: Call,
+        /// The number of its object, with the kind of object in the upper half.
+        object: u64,
+    },
+    /// The advanced actor left it.
+    CallExit {
+        /// Bytes, 0, or a negative error number.
+        result: i64,
     },
     /// The advanced actor left a mark.
     Mark {

@@ -44,7 +44,11 @@ impl Actors {
         self.resume(id, now_ns);
         for ops in 0..MAX_OPS_PER_ADVANCE {
             self.enter_handler(id);
-            if let Some(need) = self.step(id, now_ns, effects)? {
+            let need = match self.traces_calls() {
+                false => self.step(id, now_ns, effects)?,
+                true => self.traced_step(id, now_ns, effects)?,
+            };
+            if let Some(need) = need {
                 self.instant_ops += u64::from(ops) + 1;
                 if self.instant_ops > MAX_OPS_PER_INSTANT {
                     return Err(Box::new(ActorError::EndlessInstant {
@@ -62,6 +66,9 @@ impl Actors {
     /// so it may begin before the kernel work on the CPU ends.
     #[inline]
     pub(crate) fn begin_run(&mut self, actor: ActorId) -> Option<u64> {
+        if self.traces_calls() {
+            return None;
+        }
         let actor = &mut self.actors[actor.0 as usize];
         if actor.pending || actor.owed_ns > 0 {
             return None;
@@ -166,6 +173,19 @@ impl Actors {
             | Phase::Waiting
             | Phase::Spinning => Ok(Some(Need::Block)),
         }
+    }
+
+    /// A step with the calls that it enters and leaves among its effects.
+    fn traced_step(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, Box<ActorError>> {
+        self.leave_call(id, effects);
+        let need = self.step(id, now_ns, effects)?;
+        self.enter_call(id, effects);
+        Ok(need)
     }
 
     /// Begins an operation. System calls begin to cost CPU time; all others take effect here.

@@ -36,6 +36,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod traced;
 
 pub use effect::{ActorId, AffinityId, Effect, Need};
 pub use error::{ActorError, MAX_LOOP_DEPTH, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT};

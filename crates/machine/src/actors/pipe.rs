@@ -42,6 +42,7 @@ impl Actors {
         if !done {
             return self.block(id, self.shared.writers(pipe));
         }
+        self.call_returns(id, bytes);
         if has_waited && written.wakes_next {
             self.wake_first(self.shared.writers(pipe), effects);
         }
@@ -61,6 +62,7 @@ impl Actors {
         }
         let read = channel.read(bytes);
         self.owe_copy(id, read.bytes);
+        self.call_returns(id, read.bytes);
         self.wake(read.wakes, self.shared.writers(pipe), effects);
         if read.wakes_next && self.actors[id as usize].frame().has_waited {
             self.wake_first(self.shared.readers(pipe), effects);

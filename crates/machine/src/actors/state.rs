@@ -10,6 +10,7 @@ use super::error::ActorError;
 use super::lock::LockState;
 use super::members::Members;
 use super::sync::Shared;
+use super::traced::OpenCall;
 use crate::CostModel;
 use crate::cpuset::CpuMask;
 use crate::prng::{Prng, STREAM_TASKS};
@@ -35,6 +36,8 @@ pub struct Actors {
     pub(super) births: u64,
     pub(super) living: u32,
     pub(super) max_living: u32,
+    /// The call that each actor is in, where they are among the effects.
+    pub(super) traced: Option<Vec<OpenCall>>,
     pub(super) instant_ns: u64,
     pub(super) instant_ops: u64,
 }
@@ -60,6 +63,7 @@ impl Actors {
             births: 0,
             living: 0,
             max_living: u32::MAX,
+            traced: None,
             instant_ns: 0,
             instant_ops: 0,
         })

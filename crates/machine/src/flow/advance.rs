@@ -93,18 +93,31 @@ impl Machine {
                 self.contention_begins(cpu, slot, (lock, shared), holder);
                 Ok(())
             }
-            Effect::ContentionEnd { lock } => {
-                let (task, lock) = (self.kernel.task(slot).id, self.lock_label(lock));
-                self.kernel.emit(cpu, 0, EventKind::ContentionEnd { task, lock });
-                Ok(())
-            }
-            Effect::Mark { label, value } => {
-                let task = self.kernel.task(slot).id;
-                let label = self.labels[label as usize];
-                self.kernel.emit(cpu, 0, EventKind::Mark { task, label, value });
+            Effect::ContentionEnd { .. }
+            | Effect::Mark { .. }
+            | Effect::CallEnter { .. }
+            | Effect::CallExit { .. } => {
+                self.emit_effect(cpu, slot, effect);
                 Ok(())
             }
         }
+    }
+
+    /// An effect that is an event and nothing else.
+    fn emit_effect(&mut self, cpu: u32, slot: Slot, effect: Effect) {
+        let task = self.kernel.task(slot).id;
+        let kind = match effect {
+            Effect::ContentionEnd { lock } => {
+                EventKind::ContentionEnd { task, lock: self.lock_label(lock) }
+            }
+            Effect::Mark { label, value } => {
+                EventKind::Mark { task, label: self.labels[label as usize], value }
+            }
+            Effect::CallEnter { call, object } => EventKind::CallEnter { task, call, object },
+            Effect::CallExit { result } => EventKind::CallExit { task, result },
+            _ => return,
+        };
+        self.kernel.emit(cpu, 0, kind);
     }
 
     /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`),

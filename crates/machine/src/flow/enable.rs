@@ -218,6 +218,9 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     let actors = Actors::new(workload, config.seed, &config.cost);
     let mut actors = actors.map_err(|error| MachineError::Workload(error.to_string()))?;
     actors.set_limit(config.max_tasks);
+    if config.trace.calls {
+        actors.trace_calls();
+    }
     Ok(actors)
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn object_with(name: &str, defines: &[&str]) -> Object {
 pub(crate) fn free_machine(cpus: u32) -> MachineConfig {
     let mut config = MachineConfig::new(cpus);
     config.cost = CostModel::preset("zero").expect("the preset exists");
-    config.trace = TraceOptions { callbacks: true, ticks: false };
+    config.trace = TraceOptions { callbacks: true, ticks: false, calls: false };
     config.check = true;
     config
 }
@@ -157,6 +157,10 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::Fork { parent, child } => format!("fork {} by {}", n(child), n(parent)),
         EventKind::Exit { task } => format!("exit {}", n(task)),
         EventKind::RtPrio { task, prio } => format!("prio {} {}", n(task), prio.prio()),
+        EventKind::CallEnter { task, call, object } => {
+            format!("enter {} {} {object:#x}", n(task), call.name())
+        }
+        EventKind::CallExit { task, result } => format!("leave {} {result}", n(task)),
         EventKind::Nice { task, nice } => format!("nice {} {nice}", n(task)),
         EventKind::Tick { task } => format!("tick {}", n(task)),
         EventKind::Callback { kind, task } => format!("  {kind:?}({})", n(task)),

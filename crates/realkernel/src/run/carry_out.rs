@@ -116,6 +116,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     executor.reap_all()?;
     drop(above);
     if let Some(recorder) = recorder {
+        notes.extend(recorder.missing().map(str::to_owned));
         let recorded = recorder.stop(&folder.join(TRACE_FILE))?;
         if recorded.lost > 0 {
             notes.push(format!("{} events of the kernel were lost", recorded.lost));

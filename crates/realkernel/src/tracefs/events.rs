@@ -35,14 +35,32 @@ fn well_formed(event: &str) -> bool {
     event.split_once(':').is_some_and(|(system, name)| sound(system) && sound(name))
 }
 
-/// Enables the events; returns their names `system:event`, in order, without duplicates.
-pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Vec<String>, RecordError> {
+/// The events of a system call (`CONFIG_FTRACE_SYSCALLS`).
+fn of_call(name: &str) -> [String; 2] {
+    ["enter", "exit"].map(|side| format!("syscalls:sys_{side}_{name}"))
+}
+
+/// The enabled events.
+#[derive(Debug, Default)]
+pub(super) struct Enabled {
+    /// Their names `system:event`, in order, without duplicates.
+    pub(super) events: Vec<String>,
+    /// What was asked for and the kernel does not have, in words.
+    pub(super) missing: Option<String>,
+}
+
+/// Enables the events.
+pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Enabled, RecordError> {
     let mut enabled: Vec<String> = Vec::new();
+    let (calls, missing) = match job.calls {
+        true => calls(instance),
+        false => (Vec::new(), None),
+    };
     let requested = SCHEDULING.iter().copied().chain(job.events.iter().map(String::as_str));
     let of_locks = OF_LOCKS.iter().filter(|_| job.stacks);
     let offered =
         WHERE_THERE.iter().chain(of_locks).copied().filter(|event| instance.has(&folder(event)));
-    for event in requested.chain(offered) {
+    for event in requested.chain(offered).chain(calls.iter().map(String::as_str)) {
         if enabled.iter().any(|known| known == event) {
             continue;
         }
@@ -57,7 +75,24 @@ pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Vec<Stri
             instance.write(&format!("{}/trigger", folder(event)), trigger)?;
         }
     }
-    Ok(enabled)
+    Ok(Enabled { events: enabled, missing })
+}
+
+/// The events of the calls that the kernel has, and which it does not have, in words.
+fn calls(instance: &Instance) -> (Vec<String>, Option<String>) {
+    let is_there = |name: &&str| of_call(name).iter().all(|event| instance.has(&folder(event)));
+    let (there, missing): (Vec<&str>, Vec<&str>) =
+        fairground_trace::system_calls().partition(is_there);
+    let words = match (there.is_empty(), missing.is_empty()) {
+        (true, _) => {
+            Some("no calls were recorded: the kernel has no events of system calls (CONFIG_FTRACE_SYSCALLS)".to_owned())
+        }
+        (false, true) => None,
+        (false, false) => {
+            Some(format!("calls without events in this kernel: {}", missing.join(", ")))
+        }
+    };
+    (there.iter().flat_map(|name| of_call(name)).collect(), words)
 }
 
 /// The formats of the events, by system, in order of their names.
@@ -90,5 +125,7 @@ mod tests {
             assert!(!well_formed(bad), "{bad}");
         }
         assert_eq!(folder("sched:sched_switch"), "events/sched/sched_switch");
+        let calls = fairground_trace::system_calls().flat_map(of_call);
+        assert!(calls.into_iter().all(|event| well_formed(&event)));
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::capture::Capture;
+use super::events::Enabled;
 use super::instance::{Instance, read_text};
 use super::stats::Stats;
 use super::trace_dat::{self, Description};
@@ -23,6 +24,7 @@ pub struct Recorder {
     pub(super) capture: Capture,
     marker: Option<File>,
     events: Vec<String>,
+    missing: Option<String>,
     stacks: bool,
     pub(super) instance: Instance,
 }
@@ -68,15 +70,20 @@ impl Recorder {
         instance.write("trace_clock", CLOCK)?;
         instance.write("options/overwrite", if overwrite { "1" } else { "0" })?;
         instance.write("buffer_size_kb", &job.kib_per_cpu.to_string())?;
-        let events = events::enable(&instance, job)?;
+        let Enabled { events, missing } = events::enable(&instance, job)?;
         let capture = Capture::open(&instance, &read(&instance, "events/header_page")?)?;
         let marker = instance.open("trace_marker", OpenOptions::new().write(true)).ok();
-        Ok(Self { capture, marker, events, stacks: job.stacks, instance })
+        Ok(Self { capture, marker, events, missing, stacks: job.stacks, instance })
     }
 
     /// The file for marks (`trace_marker`): each write is a mark of the writing task.
     pub fn marker(&self) -> Option<BorrowedFd<'_>> {
         self.marker.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What was asked for and the kernel does not have, in words.
+    pub fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     /// The instance's folder in tracefs.

@@ -64,6 +64,11 @@ pub struct TargetSpec {
     #[arg(long, conflicts_with = "record")]
     pub stacks: bool,
 
+    /// Record the calls in which tasks may wait or wake others: futexes, pipes, sockets, polls, sleeps, waits for
+    /// children
+    #[arg(long, conflicts_with = "record")]
+    pub calls: bool,
+
     /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock;
     /// otherwise after this delay); at most 1 s
     #[arg(long, value_name = "TIME")]
@@ -81,6 +86,7 @@ impl Default for TargetSpec {
             buffer: BUFFER_KIB_DEFAULT,
             record: true,
             stacks: false,
+            calls: false,
             hold: None,
         }
     }

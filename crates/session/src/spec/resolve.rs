@@ -147,7 +147,7 @@ impl RunSpec {
         config.timers = spec.timers.into();
         config.seed = spec.seed;
         config.cost = costs(&spec.costs, &spec.cost)?;
-        config.trace = TraceOptions { callbacks, ticks: true };
+        config.trace = TraceOptions { callbacks, ticks: true, calls: self.target.calls };
         config.null_loads = self.scheduler.null_loads.into();
         if let Some(text) = &spec.lead_in {
             config.lead_in_ns = parse_time("--lead-in", text)?;

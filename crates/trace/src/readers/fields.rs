@@ -3,6 +3,7 @@
 //!
 //! Names can hold blanks and `=`, so fields are taken from the right, where only numbers stand.
 
+use super::calls;
 use super::interner::Named;
 use super::line::{CPUS_MAX, leading_number};
 use super::marks;
@@ -41,6 +42,7 @@ pub(super) fn parse(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<
             let count = fields.rsplit(' ').find_map(|word| word.parse().ok())?;
             Stated::Event(EventKind::Lost { count })
         }
+        _ if event.starts_with("sys_") => return calls::parse(event, fields, tasks),
         _ => return scheduling(event, fields, tasks),
     })
 }

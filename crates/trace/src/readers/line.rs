@@ -147,6 +147,15 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
     if word.starts_with("PERF_RECORD_") {
         return Some((word, &text[end..]));
     }
+    // ftrace's form of system calls: `sys_read(fd: 3, …)`, `sys_read -> 0x5`.
+    if word.starts_with("sys_") {
+        let end = word.find('(').unwrap_or(word.len());
+        let (name, fields) = text.split_at(end);
+        let fields = fields.trim_start();
+        if fields.starts_with('(') || fields.starts_with("-> ") {
+            return Some((name, fields));
+        }
+    }
     let name = word.strip_suffix(':')?;
     let bare = name.split_once(':').map_or(name, |(_, event)| event);
     // One blank separates; further ones are padding, except in marks, which are not padded.

@@ -6,6 +6,8 @@
 //! tracing_mark_write: fairground:nice pid=77 nice=-5
 //! tracing_mark_write: fairground:prio pid=77 prio=49
 //! tracing_mark_write: fairground:callback enqueue pid=77
+//! tracing_mark_write: fairground:call_enter pid=77 call=read object=3
+//! tracing_mark_write: fairground:call_exit pid=77 result=-11
 //! tracing_mark_write: fairground:cgroup_weight cgroup=2 weight=300
 //! tracing_mark_write: fairground:contention_begin pid=77 holder=78 flags=SPIN lock=queue
 //! tracing_mark_write: fairground:contention_end pid=77 lock=queue
@@ -13,7 +15,7 @@
 //! ```
 
 use super::stated::{NO_LABEL, Stated, Tasks, value};
-use crate::{CallbackKind, CgroupId, EventKind, LockFlags, RtPrio};
+use crate::{Call, CallbackKind, CgroupId, EventKind, LockFlags, RtPrio};
 
 /// Parses the text of a mark; other programs' marks are [`Stated::Other`]. `None` for a damaged one of our own.
 pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
@@ -38,6 +40,15 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
             let kind = CallbackKind::ALL.into_iter().find(|kind| kind.name() == name)?;
             Stated::Event(EventKind::Callback { kind, task: pid("pid=", rest)? })
         }
+        "call_enter" => Stated::Event(EventKind::CallEnter {
+            task: pid("pid=", rest)?,
+            call: Call::of_name(value(rest, "call=")?)?,
+            object: value(rest, "object=")?.parse().ok()?,
+        }),
+        "call_exit" => Stated::Event(EventKind::CallExit {
+            task: pid("pid=", rest)?,
+            result: value(rest, "result=")?.parse().ok()?,
+        }),
         "cgroup_weight" => Stated::Event(EventKind::CgroupWeight {
             cgroup: CgroupId(value(rest, "cgroup=")?.parse().ok()?),
             weight: value(rest, "weight=")?.parse().ok()?,

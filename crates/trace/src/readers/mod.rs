@@ -23,6 +23,7 @@
 mod batch;
 mod binary;
 mod build;
+mod calls;
 mod clocks;
 mod collect;
 mod error;
@@ -47,6 +48,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::Trace;
+pub use calls::system_calls;
 pub use error::ReadError;
 pub use parts::{Part, TakeParts};
 

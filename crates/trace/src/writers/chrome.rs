@@ -177,6 +177,12 @@ impl<'a> Text<'a> {
             EventKind::RtPrio { task, prio } => {
                 self.instant(TASKS, task.0, at_ns, &format!("priority {}", prio.prio()));
             }
+            EventKind::CallEnter { task, call, object } => {
+                self.instant(TASKS, task.0, at_ns, &format!("{} {object:#x}", call.name()));
+            }
+            EventKind::CallExit { task, result } => {
+                self.instant(TASKS, task.0, at_ns, &format!("returns {result}"));
+            }
             EventKind::CgroupMove { task, to, .. } => {
                 let path = self.view.cgroup_path(to);
                 self.instant(TASKS, task.0, at_ns, &format!("to cgroup {path}"));

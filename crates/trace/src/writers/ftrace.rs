@@ -198,6 +198,13 @@ impl<'a> Text<'a> {
             EventKind::RtPrio { task, prio } => {
                 write!(self.out, "fairground:prio pid={} prio={}", self.pid(task), prio.prio())
             }
+            EventKind::CallEnter { task, call, object } => {
+                let (pid, call) = (self.pid(task), call.name());
+                write!(self.out, "fairground:call_enter pid={pid} call={call} object={object}")
+            }
+            EventKind::CallExit { task, result } => {
+                write!(self.out, "fairground:call_exit pid={} result={result}", self.pid(task))
+            }
             EventKind::Callback { kind, task } => {
                 let pid = self.pid(task);
                 write!(self.out, "fairground:callback {} pid={pid}", kind.name())

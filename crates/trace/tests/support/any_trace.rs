@@ -1,8 +1,8 @@
 //! Traces of every kind of event, for laws that hold of all of them.
 
 use fairground_trace::{
-    CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, Origin, OriginTarget,
-    RtPrio, TaskId, TaskInfo, TaskState, Trace,
+    Call, CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, Origin,
+    OriginTarget, RtPrio, TaskId, TaskInfo, TaskState, Trace,
 };
 use proptest::prelude::*;
 
@@ -62,6 +62,9 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
             EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
         }),
         label().prop_map(|label| EventKind::Print { label }),
+        (task(), proptest::sample::select(&Call::ALL[..]), any::<u64>())
+            .prop_map(|(task, call, object)| EventKind::CallEnter { task, call, object }),
+        (task(), any::<i64>()).prop_map(|(task, result)| EventKind::CallExit { task, result }),
         task().prop_map(move |task| EventKind::Stack { task, label: Label(labels) }),
         (0..1000_u64).prop_map(|count| EventKind::Lost { count }),
     ]

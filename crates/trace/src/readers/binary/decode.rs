@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use super::cursor::Endian;
 use super::formats::{Field, Format};
 use super::symbols::Symbols;
+use crate::readers::calls::{self, KnownCall};
 use crate::readers::interner::{Interner, Named};
 use crate::readers::line::CPUS_MAX;
 use crate::readers::marks;
@@ -28,6 +29,8 @@ enum Kind {
     Exit,
     CgroupMove,
     Timer,
+    CallEnter,
+    CallExit,
     // From here on with labels.
     Mark,
     Print,
@@ -73,11 +76,20 @@ struct Shape {
     success: Option<Field>,
     /// Of a switch: the bits of its state.
     states: Vec<(u64, TaskState)>,
+    /// Of the entry into a system call; the fields are its object and its selector.
+    call: Option<&'static KnownCall>,
 }
 
 impl Shape {
     /// `None` for an event that is not used, or that lacks one of the fields.
     fn of(format: &Format) -> Option<Self> {
+        if let Some(call) = format.name.strip_prefix("sys_enter_") {
+            return Self::of_entry(format, KnownCall::of(call)?);
+        }
+        if let Some(call) = format.name.strip_prefix("sys_exit_") {
+            KnownCall::of(call)?;
+            return Some(Self::plain(Kind::CallExit, vec![format.field("ret")?]));
+        }
         let (_, kind, prefixes, fields) = USED.iter().find(|(name, ..)| *name == format.name)?;
         let task = |prefix: &&str| {
             let field = |name| format.field(&format!("{prefix}{name}"));
@@ -89,7 +101,19 @@ impl Shape {
             fields: fields.iter().map(|name| format.field(name)).collect::<Option<_>>()?,
             success: format.field("success"),
             states: format.states.clone(),
+            call: None,
         })
+    }
+
+    /// Without tasks.
+    fn plain(kind: Kind, fields: Vec<Field>) -> Self {
+        Self { kind, tasks: Vec::new(), fields, success: None, states: Vec::new(), call: None }
+    }
+
+    fn of_entry(format: &Format, known: &'static KnownCall) -> Option<Self> {
+        let named = [known.object, known.selector].into_iter().flatten();
+        let fields = named.map(|name| format.field(name)).collect::<Option<_>>()?;
+        Some(Self { call: Some(known), ..Self::plain(Kind::CallEnter, fields) })
     }
 }
 
@@ -237,6 +261,17 @@ impl<'e> EventBytes<'e, '_> {
         Some(match self.shape.kind {
             Kind::CgroupMove => tasks.cgroup_move(self.small(0)?, self.text(1)?.into_owned()),
             Kind::Timer => tasks.timer(decoder.ticks.contains(&(self.number(0)? as u64))),
+            Kind::CallEnter => {
+                let known = self.shape.call?;
+                let mut numbers = (0..self.shape.fields.len()).map(|index| self.number(index));
+                let mut argument = |name: Option<&str>| match name {
+                    Some(_) => numbers.next().flatten().map(|number| number as u64),
+                    None => Some(0),
+                };
+                let (object, selector) = (argument(known.object)?, argument(known.selector)?);
+                known.enter(object, selector, &mut tasks)
+            }
+            Kind::CallExit => calls::exit(self.number(0)?, &mut tasks),
             Kind::Mark => marks::parse(line(&self.text(0)?), &mut tasks)?,
             Kind::Print => printed(line(&self.text(0)?)),
             Kind::ContentionBegin => {

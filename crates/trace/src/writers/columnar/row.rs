@@ -83,6 +83,13 @@ impl<'a> Row<'a> {
             EventKind::ContentionEnd { task, lock } => {
                 Row { label: label(lock), ..of("contention_end", task) }
             }
+            EventKind::CallEnter { task, call, object } => {
+                let (label, value) = (Some(call.name()), Some(object));
+                Row { label, value, ..of("call_enter", task) }
+            }
+            EventKind::CallExit { task, result } => {
+                Row { value: Some(result as u64), ..of("call_exit", task) }
+            }
             EventKind::Param { label: text } => Row { label: label(text), ..row("param") },
             EventKind::Print { label: text } => Row { label: label(text), ..row("print") },
             EventKind::Stack { task, label: text } => {

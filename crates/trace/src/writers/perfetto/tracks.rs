@@ -181,6 +181,12 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
         EventKind::RtPrio { task, prio } => {
             (Key::Task(task), named(INSTANT, format!("priority {}", prio.prio())))
         }
+        EventKind::CallEnter { task, call, object } => {
+            (Key::Task(task), named(INSTANT, format!("{} {object:#x}", call.name())))
+        }
+        EventKind::CallExit { task, result } => {
+            (Key::Task(task), named(INSTANT, format!("returns {result}")))
+        }
         EventKind::Callback { kind, task } => {
             let name = match task.is_idle() {
                 true => kind.name().to_owned(),
