@@ -1,7 +1,10 @@
 //! The machine that is simulated: its CPUs, its clock, its costs, and what the trace keeps.
 
+use std::borrow::Cow;
+
 use fairground_bpf::NullLoads;
 use fairground_trace::Trace;
+use fairground_workload::Workload;
 
 use crate::{CostModel, MachineError, Topology, abi};
 
@@ -79,6 +82,16 @@ pub struct MachineConfig {
 }
 
 impl MachineConfig {
+    /// This machine with the costs that it charges for a workload.
+    pub(crate) fn charging(&self, workload: &Workload) -> Cow<'_, MachineConfig> {
+        match workload.recorded {
+            false => Cow::Borrowed(self),
+            true => {
+                Cow::Owned(MachineConfig { cost: self.cost.without_recorded(), ..self.clone() })
+            }
+        }
+    }
+
     /// A machine of `cpus` CPUs that share one cache, at 1000 Hz, with the default costs.
     pub fn new(cpus: u32) -> MachineConfig {
         MachineConfig {

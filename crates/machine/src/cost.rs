@@ -152,6 +152,19 @@ impl CostModel {
         Ok(())
     }
 
+    /// These costs without those that recorded times contain ([`fairground_workload::Workload::recorded`]).
+    pub(crate) fn without_recorded(&self) -> CostModel {
+        CostModel {
+            block_ns: 0,
+            timer_slack_ns: 0,
+            syscall_ns: 0,
+            copy_byte_ps: 0,
+            fork_ns: 0,
+            exit_ns: 0,
+            ..self.clone()
+        }
+    }
+
     /// All parameters, each with its unit and its source. One that differs from its preset was set for this run.
     pub fn parameters(&self) -> Vec<CostParameter> {
         let mut model = self.clone();

@@ -233,16 +233,18 @@ pub struct Pipe {
 pub struct Queue {
     /// Its name.
     pub name: String,
-    /// Capacity, messages; `None`: unlimited.
+    /// Capacity, messages; `None`: unlimited. With 0 it is a rendezvous: a sender waits until a receiver is there.
     pub capacity: Option<u64>,
     /// Messages in it at the start (a semaphore's initial value).
     pub initial: u64,
+    /// Its wake-ups are synchronous ones (`WF_SYNC`), as those of pipes: the waker is about to wait itself.
+    pub sync: bool,
 }
 
 impl Queue {
     /// Without a limit, and empty.
     pub(crate) fn unlimited(name: impl Into<String>) -> Self {
-        Self { name: name.into(), capacity: None, initial: 0 }
+        Self { name: name.into(), capacity: None, initial: 0, sync: false }
     }
 }
 
@@ -443,6 +445,10 @@ pub struct Workload {
     pub description: String,
     /// Default duration of a run, ns.
     pub duration_ns: u64,
+    /// The lengths of its runs are recorded CPU times, and those of its sleeps recorded times: they contain the
+    /// kernel's work for system calls, blocking, fork and exit, and the slack of timers. A simulated machine charges
+    /// none of these again.
+    pub recorded: bool,
     /// The groups of tasks.
     pub tasks: Vec<TaskSpec>,
     /// The pipes.
@@ -468,6 +474,7 @@ pub(crate) fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload
         name: String::new(),
         description,
         duration_ns: 10_000_000_000,
+        recorded: false,
         tasks,
         pipes: Vec::new(),
         queues: Vec::new(),

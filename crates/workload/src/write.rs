@@ -21,6 +21,7 @@ pub fn to_toml(workload: &Workload) -> String {
         value(&mut text, "description", quoted(&workload.description));
     }
     value(&mut text, "duration", time_value(workload.duration_ns));
+    unusual(&mut text, "recorded", workload.recorded, false);
     shared_objects(&mut text, workload);
     for cgroup in workload.cgroups.iter().skip(1) {
         text += &format!("\n[cgroups.{}]\n", quoted(&cgroup.path));
@@ -67,6 +68,7 @@ fn shared_objects(text: &mut String, workload: &Workload) {
             value(text, "capacity", capacity);
         }
         unusual(text, "initial", queue.initial, 0);
+        unusual(text, "sync", queue.sync, false);
     }
     for lock in &workload.locks {
         *text += &format!("\n[locks.{}]\n", quoted(&lock.name));

@@ -101,6 +101,10 @@ fn cyclic_waits() {
                 "{ receive = { queue = \"a\", count = 1 } }, { send = \"b\" }, \
                  { receive = { queue = \"a\", count = 2 } }, { send = \"b\" }",
             ),
+        // Both send first, and nothing is held.
+        task("x", "{ send = \"c\" }, { receive = \"d\" }")
+            + &task("y", "{ send = \"d\" }, { receive = \"c\" }")
+            + "[[queue]]\nname = \"c\"\ncapacity = 0\n[[queue]]\nname = \"d\"\ncapacity = 0\n",
         // A hog beside them changes nothing.
         task("x", "{ receive = \"a\" }, { send = \"b\" }")
             + &task("y", "{ receive = \"b\" }, { send = \"a\" }")
@@ -128,6 +132,10 @@ fn waits_that_are_no_cycle() {
         // A queue that has its first message.
         task("x", "{ loop = [{ receive = \"a\" }, { run = \"1us\" }, { send = \"a\" }] }")
             + &task("y", "{ send = \"a\" }"),
+        // A queue that holds nothing: the sender comes first, then the receiver.
+        task("x", "{ loop = [{ send = \"none\" }, { run = \"3us\" }], times = 2 }")
+            + &task("y", "{ run = \"2us\" }, { receive = { queue = \"none\", count = 2 } }")
+            + "[[queue]]\nname = \"none\"\ncapacity = 0\n",
         // The answer comes from a handler.
         task("x", "{ signal = \"y\" }, { receive = \"a\" }")
             + &task("y", "{ run = \"forever\" }")
@@ -223,15 +231,21 @@ fn any_workload() -> impl Strategy<Value = Workload> {
     let program = prop::collection::vec(op, 1..6);
     let handler = prop_oneof![3 => Just(Vec::new()), 1 => program.clone()];
     let task = (1_u32..3, -20_i8..=19, prop::option::of(cpus), 0_u64..3_000, program, handler);
-    (prop::collection::vec(task, 3), time, prop::option::of(1_u64..9)).prop_map(
+    (prop::collection::vec(task, 3), time, prop::option::of(0_u64..9)).prop_map(
         |(tasks, time_ns, capacity)| Workload {
             name: "any \"workload\"".into(),
             description: "with \\ and ä".into(),
             duration_ns: time_ns,
+            recorded: capacity.is_some(),
             tasks: with_starts(tasks),
             pipes: two_pipes(),
             queues: [0, 1]
-                .map(|initial| Queue { name: format!("queue {initial}"), capacity, initial })
+                .map(|initial| Queue {
+                    name: format!("queue {initial}"),
+                    capacity: capacity.map(|capacity| capacity.max(initial)),
+                    initial,
+                    sync: initial == 1,
+                })
                 .to_vec(),
             timers: two_timers(time_ns, capacity.is_some()),
             locks: Vec::new(),

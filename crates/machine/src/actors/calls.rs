@@ -38,7 +38,8 @@ impl Actors {
             self.shared.take_first(&mut self.actors, self.shared.receivers(queue))
         {
             self.received(receiver);
-            effects.push(Effect::Wake { actor: ActorId(receiver), sync: false });
+            let sync = self.shared.queues[queue as usize].sync;
+            effects.push(Effect::Wake { actor: ActorId(receiver), sync });
             return self.finish(id);
         }
         let state = &mut self.shared.queues[queue as usize];
@@ -64,8 +65,9 @@ impl Actors {
         match sender {
             // The waiting sender gets the room that this message leaves.
             Some(sender) => {
+                let sync = state.sync;
                 self.finish(sender);
-                effects.push(Effect::Wake { actor: ActorId(sender), sync: false });
+                effects.push(Effect::Wake { actor: ActorId(sender), sync });
             }
             None if state.messages > 0 => state.messages -= 1,
             None => return self.block(id, self.shared.receivers(queue)),

@@ -65,8 +65,8 @@ pub enum Effect {
     Wake {
         /// The actor.
         actor: ActorId,
-        /// The waker is about to wait itself, so the wake-up is a synchronous one (`WF_SYNC`): pipes and the end of a
-        /// child, as in `fs/pipe.c` and `kernel/exit.c`; not messages and signals.
+        /// The waker is about to wait itself, so the wake-up is a synchronous one (`WF_SYNC`): pipes, queues that say
+        /// so and the end of a child, as in `fs/pipe.c` and `kernel/exit.c`; not other messages, and not signals.
         sync: bool,
     },
     /// A new actor was made, as a child of the one that was advanced: make its task runnable.

@@ -17,6 +17,8 @@ struct WaitList {
 pub(super) struct QueueState {
     pub(super) messages: u64,
     pub(super) capacity: u64,
+    /// Its wake-ups are synchronous ones.
+    pub(super) sync: bool,
 }
 
 /// A barrier's current round.
@@ -43,6 +45,7 @@ impl Shared {
         let queues = workload.queues.iter().map(|queue| QueueState {
             messages: queue.initial,
             capacity: queue.capacity.unwrap_or(u64::MAX),
+            sync: queue.sync,
         });
         let lists = 2 * (workload.pipes.len() + workload.queues.len())
             + workload.locks.len()

@@ -196,6 +196,34 @@ fn messages_go_to_receivers_in_order_and_hold_back_senders() {
 }
 
 #[test]
+fn a_queue_that_holds_nothing_is_a_meeting_place() {
+    let sender = group("s", 1, vec![Op::Loop(Some(2), vec![run(10), Op::Send(1), mark("sent")])]);
+    let receive = [run(15), Op::Receive(1, 1), mark("got"), Op::Receive(1, 1), mark("got")];
+    let mut w = workload(vec![sender, group("r", 1, receive.to_vec())]);
+    w.queues[1].capacity = Some(0);
+    // The sender comes first, then the receiver.
+    assert_eq!(
+        log(&w, 0, 1_000),
+        ["15 r: got 0", "15 s: sent 0", "25 s: sent 1", "25 s ends", "25 r: got 1", "25 r ends"]
+    );
+}
+
+#[test]
+fn a_queue_wakes_as_it_says() {
+    for sync in [false, true] {
+        let mut w = workload(vec![group("r", 1, vec![Op::Receive(0, 1)])]);
+        w.tasks.push(group("s", 1, vec![Op::Send(0)]));
+        w.queues[0].sync = sync;
+        let mut actors = Actors::new(&w, 1, &costs(0)).unwrap();
+        let [receiver, sender] = [0, 1].map(|spec| actors.spawn(spec, None));
+        let mut effects = Vec::new();
+        actors.advance(receiver, 0, &mut effects).unwrap();
+        actors.advance(sender, 0, &mut effects).unwrap();
+        assert_eq!(effects, [Effect::Wake { actor: receiver, sync }]);
+    }
+}
+
+#[test]
 fn each_message_is_a_system_call() {
     let mut w = workload(vec![group("r", 1, vec![Op::Receive(0, 3), mark("got")])]);
     w.queues[0].initial = 3;

@@ -36,6 +36,7 @@ impl Machine {
         workload: &Workload,
     ) -> Result<Machine, MachineError> {
         config.validate()?;
+        let config = &*config.charging(workload);
         let cpus = config.cpus();
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);

@@ -45,6 +45,7 @@ fn workload(tasks: Vec<TaskSpec>) -> Workload {
         name: "test".to_owned(),
         description: String::new(),
         duration_ns: 0,
+        recorded: false,
         tasks,
         pipes: Vec::new(),
         queues: Vec::new(),

@@ -80,6 +80,7 @@ pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         name: "test".to_owned(),
         description: String::new(),
         duration_ns: 1_000 * MS,
+        recorded: false,
         tasks,
         pipes: Vec::new(),
         queues: Vec::new(),

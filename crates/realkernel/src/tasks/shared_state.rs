@@ -66,6 +66,7 @@ impl SharedState {
         let plan = Plan::new(workload)?;
         check_cpus(&plan)?;
         check_memory(&plan)?;
+        check_queues(workload)?;
         let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         let online = parse_cpu_list(&online);
         let cpus: Vec<u32> = online.iter().flat_map(|(first, last)| *first..=*last).collect();
@@ -273,6 +274,17 @@ fn check_cpus(plan: &Plan) -> Result<(), TaskError> {
 
 /// Memory that stays free, bytes.
 const MEMORY_SPARED: u64 = 64 << 20;
+
+/// A queue in shared memory counts the messages that it holds.
+fn check_queues(workload: &Workload) -> Result<(), TaskError> {
+    match workload.queues.iter().find(|queue| queue.capacity == Some(0)) {
+        None => Ok(()),
+        Some(queue) => Err(TaskError::Unfit {
+            problem: format!("the queue `{}` holds no message", queue.name),
+            help: "run it in the simulated machine, or give the queue a `capacity`".to_owned(),
+        }),
+    }
+}
 
 fn check_memory(plan: &Plan) -> Result<(), TaskError> {
     let wanted: u64 =

@@ -350,6 +350,7 @@ impl<'w> Execution<'w> {
         let store = self.store(wait);
         let (taken, makes_room) = store.take(rest);
         let done = taken == rest || (taken > 0 && matches!(wait, Wait::Bytes(_)));
+        let makes_room = makes_room || (!done && store.is_rendezvous());
         let giver = if makes_room { store.givers.pop_front() } else { None };
         let taker = if done && store.amount > 0 { store.takers.pop_front() } else { None };
         if !done {

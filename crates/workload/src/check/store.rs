@@ -32,10 +32,19 @@ impl Store {
     pub(super) fn put(&mut self, amount: u64, begins: bool) -> u64 {
         let put = match &mut self.ring {
             Some(ring) => ring.put(amount, begins),
-            None => amount.min(self.capacity.map_or(u64::MAX, |capacity| capacity - self.amount)),
+            None => amount.min(self.room()),
         };
         self.amount = self.amount.saturating_add(put);
         put
+    }
+
+    /// For so many messages there is room, or a receiver that waits for one.
+    fn room(&self) -> u64 {
+        match self.capacity {
+            None => u64::MAX,
+            Some(0) => (self.takers.len() as u64).saturating_sub(self.amount),
+            Some(capacity) => capacity - self.amount,
+        }
     }
 
     /// Reads at most the requested amount. Returns the amount, and whether a task that waits for room may find some
@@ -50,10 +59,15 @@ impl Store {
         (taken, makes_room)
     }
 
+    /// Whether it holds nothing: a message goes to a receiver that waits for it.
+    pub(super) fn is_rendezvous(&self) -> bool {
+        self.capacity == Some(0)
+    }
+
     pub(super) fn is_full(&self) -> bool {
         match &self.ring {
             Some(ring) => ring.is_full(),
-            None => self.capacity.is_some_and(|capacity| self.amount >= capacity),
+            None => self.room() == 0,
         }
     }
 }

@@ -156,11 +156,6 @@ fn pipe_problems(pipe: &Pipe) -> Vec<Problem> {
 
 fn queue_problems(queue: &Queue) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if queue.capacity == Some(0) {
-        let message = format!("queue `{}` holds no message at all", queue.name);
-        let help = "write a `capacity` above 0, or none for a queue without a limit";
-        problems.push((message, help));
-    }
     if queue.capacity.is_some_and(|capacity| queue.initial > capacity) {
         let message = format!(
             "queue `{}` starts with {} messages, more than it holds",

@@ -21,12 +21,13 @@ use fields::{Names, Parser, Section};
 /// The version of the format that the reader and the writer support.
 pub const FORMAT: i64 = 1;
 
-const TOP_KEYS: [&str; 14] = [
+const TOP_KEYS: [&str; 15] = [
     "sockets",
     "format",
     "name",
     "description",
     "duration",
+    "recorded",
     "task",
     "pipe",
     "queue",
@@ -96,10 +97,12 @@ impl Parser<'_> {
         top.require("duration", "say how long the workload runs, as in `duration = \"10s\"`");
         let help = "write a time above 0, as in `duration = \"10s\"`";
         let duration_ns = top.positive("duration", "a `duration` of 0 is no run", help);
+        let recorded = top.truth("recorded").unwrap_or(false);
         top.require("task", "add a [[task]] with a `name` and a `program`");
         let mut workload = Workload {
             name,
             duration_ns: duration_ns.unwrap_or(0),
+            recorded,
             ..independent(description, Vec::new())
         };
         let mut spans = Spans::default();

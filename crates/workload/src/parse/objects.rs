@@ -28,11 +28,12 @@ impl<'s> Parser<'s> {
         let kind: Kind = ("pipe", ObjectKind::Pipe, &["name", "capacity", "socket"]);
         self.declare(top, kind, &mut all.pipes, spans, pipe);
         self.sockets(top, &mut all.pipes, spans);
-        let kind: Kind = ("queue", ObjectKind::Queue, &["name", "capacity", "initial"]);
+        let kind: Kind = ("queue", ObjectKind::Queue, &["name", "capacity", "initial", "sync"]);
         self.declare(top, kind, &mut all.queues, spans, |section, name| Queue {
             name,
-            capacity: section.amount("capacity", 1..=AMOUNT_MAX),
+            capacity: section.amount("capacity", 0..=AMOUNT_MAX),
             initial: section.amount("initial", 0..=AMOUNT_MAX).unwrap_or(0),
+            sync: section.truth("sync").unwrap_or(false),
         });
         // A semaphore is a queue without a limit, its value the number of messages.
         let kind: Kind = ("semaphore", ObjectKind::Queue, &["name", "initial"]);

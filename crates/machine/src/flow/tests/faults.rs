@@ -26,6 +26,7 @@ fn load() -> Workload {
         name: "queue".to_owned(),
         capacity: None,
         initial: 0,
+        sync: false,
     });
     workload
 }
