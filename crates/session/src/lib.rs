@@ -42,7 +42,9 @@ pub use input::{
 };
 pub use origin::kernel_origin;
 pub use outcome::{Outcome, TargetReport};
-pub use replay::replay_workload;
+pub use replay::{
+    Charges, Closeness, Near, OwnScheduler, nearest, nearness, recorded_machine, replay_workload,
+};
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
 pub use sources::{Source, sources};

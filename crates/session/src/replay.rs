@@ -5,23 +5,34 @@
 //! that names it, except for the first task that is seen on a CPU, which ran there from the start; what lost events
 //! held.
 
+mod charges;
+mod nearness;
+mod own;
+
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
-use fairground_trace::{Event, EventKind, TaskId, Trace};
+use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 use fairground_workload::{
     CpuList, MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError,
 };
 
-/// Makes a workload named `name` of a whole recording, and notes what the recording does not contain.
+pub use charges::Charges;
+pub use nearness::{Closeness, Near, nearest, nearness};
+pub use own::{OwnScheduler, recorded_machine};
+
+/// Makes a workload named `name` of a whole recording, for a machine that charges for kernel work anew, and notes what
+/// the recording does not contain.
 ///
 /// # Errors
 /// When no task of the recording ever ran, or when the workload passes a limit (groups, operations).
 pub fn replay_workload(
     name: &str,
     trace: &Trace,
+    charges: Charges,
 ) -> Result<(Workload, ReplayNotes), WorkloadError> {
     let states = States::of(trace, false);
     let mut recorder = Recorder {
         builder: ReplayBuilder::new(name),
+        charges,
         start_ns: states.now_ns(),
         now_ns: states.now_ns(),
         seen_cpus: vec![false; trace.cpus as usize],
@@ -57,10 +68,15 @@ struct Recorded {
     /// The first event that named it queued it: when, ns. It may have come onto a CPU of which there was no event yet.
     queued_from_ns: Option<u64>,
     early: Option<EarlyWake>,
+    /// The last message that it sent in its present burst.
+    sent: Option<MessageId>,
+    /// What the machine charges it anew and was not taken out of its bursts yet, ns.
+    charged_ns: u64,
 }
 
 struct Recorder {
     builder: ReplayBuilder,
+    charges: Charges,
     start_ns: u64,
     now_ns: u64,
     /// CPUs of which there was an event that says what they run.
@@ -75,11 +91,35 @@ struct Recorder {
 }
 
 impl Recorder {
+    /// A burst, or a part of one, without what the machine charges for it.
+    fn run(&mut self, id: TaskId, ns: u64) {
+        let charged_ns = &mut self.tasks[id.index()].charged_ns;
+        let taken_ns = ns.min(*charged_ns);
+        *charged_ns -= taken_ns;
+        self.builder.notes.charged_ns += taken_ns;
+        self.builder.run(id.0, ns - taken_ns);
+    }
+
+    fn charge(&mut self, id: TaskId, ns: u64) {
+        self.tasks[id.index()].charged_ns += ns;
+    }
+
+    /// Charges what a CPU runs.
+    fn charge_current(&mut self, states: &States, cpu: u32, ns: u64) {
+        if let Some(id) = states.cpus()[cpu as usize].running.filter(|id| !id.is_idle()) {
+            self.charge(id, ns);
+        }
+    }
+
     /// Ends the burst of a running task at this time and begins the next one; `false` when it does not run.
     fn split_burst(&mut self, id: TaskId) -> bool {
-        let Some(from_ns) = &mut self.tasks[id.index()].runs_from_ns else { return false };
-        self.builder.run(id.0, self.now_ns - *from_ns);
-        *from_ns = self.now_ns;
+        let now_ns = self.now_ns;
+        let runs_from_ns = &mut self.tasks[id.index()].runs_from_ns;
+        let Some(from_ns) = runs_from_ns.as_mut().map(|from| std::mem::replace(from, now_ns))
+        else {
+            return false;
+        };
+        self.run(id, now_ns - from_ns);
         true
     }
 
@@ -91,7 +131,11 @@ impl Recorder {
         waker: TaskId,
         wakee: TaskId,
     ) -> Option<MessageId> {
-        if waker.is_idle() || waker == wakee || waker.index() >= self.tasks.len() {
+        if waker.is_idle() {
+            self.charge_current(states, cpu, self.charges.interrupt_ns + self.charges.wakeup_ns);
+            return None;
+        }
+        if waker == wakee || waker.index() >= self.tasks.len() {
             return None;
         }
         let from_ns = self.unseen_from_ns(waker, states.task(waker).state);
@@ -105,7 +149,10 @@ impl Recorder {
             self.builder.notes.wakers_not_running += 1;
             return None;
         }
-        Some(self.builder.send(waker.0, wakee.0))
+        self.charge(waker, self.charges.wakeup_ns);
+        let message = self.builder.send(waker.0, wakee.0);
+        self.tasks[waker.index()].sent = Some(message);
+        Some(message)
     }
 
     /// From when on a task that was not seen on a CPU may have run on one of which there was no event, ns; `None`
@@ -153,20 +200,23 @@ impl Recorder {
         let recorded = &mut self.tasks[task.id.index()];
         let blocked_from_ns = recorded.blocked_from_ns.take();
         let early = recorded.early.take();
+        let sent = recorded.sent.take();
         recorded.queued_from_ns = None;
+        recorded.charged_ns += self.charges.choice_ns;
         match recorded.runs_from_ns.take().or(unseen) {
-            Some(from_ns) => self.builder.run(task.id.0, self.now_ns - from_ns),
+            Some(from_ns) => self.run(task.id, self.now_ns - from_ns),
             None => {
                 self.builder.notes.unmatched_switches += 1;
                 self.miss_wakeup(task.id, blocked_from_ns);
             }
         }
         match early.filter(|_| !task.preempted) {
-            Some(EarlyWake::Message(message)) => self.builder.receive(task.id.0, message),
+            Some(EarlyWake::Message(message)) => self.builder.receive_early(task.id.0, message),
             // It was woken before it could block: it does not wait.
             Some(EarlyWake::Outside) => {}
             None if task.state == State::Asleep => {
                 self.tasks[task.id.index()].blocked_from_ns = Some(self.now_ns);
+                sent.into_iter().for_each(|message| self.builder.blocked_after(message));
             }
             None => {}
         }
@@ -175,6 +225,7 @@ impl Recorder {
     fn on_switch_in(&mut self, task: &Task, change: &Change) {
         let recorded = &mut self.tasks[task.id.index()];
         (recorded.runs_from_ns, recorded.queued_from_ns) = (Some(self.now_ns), None);
+        recorded.charged_ns += self.charges.switch_ns;
         let blocked_from_ns = recorded.blocked_from_ns.take();
         self.builder.notes.unmatched_switches += u64::from(change.from == State::Absent);
         if change.from == State::Asleep {
@@ -219,7 +270,7 @@ impl Recorder {
         for task in states.tasks().iter().skip(1) {
             let recorded = self.tasks[task.id.index()];
             if let Some(from_ns) = recorded.runs_from_ns {
-                self.builder.run(task.id.0, end_ns - from_ns);
+                self.run(task.id, end_ns - from_ns);
             } else if let Some(from_ns) = recorded.blocked_from_ns {
                 self.builder.notes.blocked_at_end += 1;
                 self.builder.sleep(task.id.0, end_ns - from_ns);
@@ -240,7 +291,10 @@ impl Observer for Recorder {
 
     fn on_event(&mut self, _: &Trace, states: &States, event: &Event) {
         match event.kind {
-            EventKind::Switch { .. } => {
+            EventKind::Switch { prev, prev_state, .. } => {
+                if prev_state == TaskState::Dead && !prev.is_idle() {
+                    self.builder.exit(prev.0);
+                }
                 self.builder.notes.switches += 1;
                 let seen = &mut self.seen_cpus[event.cpu as usize];
                 self.is_first = !std::mem::replace(seen, true);
@@ -257,7 +311,11 @@ impl Observer for Recorder {
                 self.split_burst(task);
                 self.builder.set_nice(task.0, nice);
             }
-            EventKind::Exit { task } => self.builder.notes.exits += u64::from(!task.is_idle()),
+            EventKind::Exit { task } if !task.is_idle() => {
+                self.builder.notes.exits += 1;
+                self.builder.exit(task.0);
+            }
+            EventKind::Tick { .. } => self.charge_current(states, event.cpu, self.charges.tick_ns),
             EventKind::Lost { count } => {
                 let lost = &mut self.builder.notes.lost_events;
                 *lost = lost.saturating_add(count);
@@ -278,7 +336,7 @@ impl Observer for Recorder {
             Cause::Loss => {
                 // It ran up to here.
                 if let Some(from_ns) = self.tasks[task.id.index()].runs_from_ns.take() {
-                    self.builder.run(task.id.0, self.now_ns - from_ns);
+                    self.run(task.id, self.now_ns - from_ns);
                 }
             }
             Cause::Exit => self.tasks[task.id.index()].blocked_from_ns = None,

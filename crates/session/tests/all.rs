@@ -2,4 +2,5 @@
 
 mod replay;
 mod runs;
+mod self_replay;
 mod spec;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fairground_session::replay_workload;
+mod random;
+
+use fairground_machine::CostModel;
+use fairground_session::{Charges, replay_workload};
 use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
-use fairground_workload::{
-    CpuList, Duration, Op, ReplayNotes, Workload, WorkloadError, parse, to_toml,
-};
-use proptest::prelude::*;
+use fairground_workload::{CpuList, Duration, Op, ReplayNotes, Workload, WorkloadError, to_toml};
 
 /// A recording in the making. Tasks have numbers of the test's; 0 is the idle task.
 struct Recording {
@@ -15,11 +15,13 @@ struct Recording {
     ids: BTreeMap<u32, TaskId>,
     window_ns: Option<(u64, u64)>,
     now_ns: u64,
+    charges: Charges,
 }
 
 impl Recording {
     fn new(cpus: u32) -> Self {
-        Self { trace: Trace::new(cpus), ids: BTreeMap::new(), window_ns: None, now_ns: 0 }
+        let (trace, charges) = (Trace::new(cpus), Charges::default());
+        Self { trace, ids: BTreeMap::new(), window_ns: None, now_ns: 0, charges }
     }
 
     fn window(&mut self, start_ns: u64, end_ns: u64) {
@@ -89,7 +91,7 @@ impl Recording {
         let first_ns = self.trace.get(0).map_or(0, |event| event.time_ns);
         let window_ns = self.window_ns.unwrap_or((first_ns, self.now_ns));
         (self.trace.start_ns, self.trace.end_ns) = window_ns;
-        replay_workload(name, &self.trace)
+        replay_workload(name, &self.trace, self.charges)
     }
 }
 
@@ -97,8 +99,17 @@ fn finished(recording: Recording) -> (Workload, ReplayNotes) {
     recording.finish("by hand").unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What a task does once.
+fn lap(workload: &Workload, group: usize) -> &[Op] {
+    match &workload.tasks[group].program[..] {
+        [Op::Loop(None, body)] => body,
+        [once @ .., Op::Loop(None, _)] => once,
+        once => once,
+    }
+}
+
 fn run_ns(workload: &Workload, group: usize) -> u64 {
-    let runs = workload.tasks[group].program.iter().map(|op| match op {
+    let runs = lap(workload, group).iter().map(|op| match op {
         Op::Run(Duration::Fixed(ns)) => *ns,
         _ => 0,
     });
@@ -133,11 +144,12 @@ fn an_interrupt_is_not_the_task_that_it_interrupts() {
         text += &switch("hog-10", 'R', "disk-11", us + 1_000);
     }
     let trace = fairground_trace::read("irq.txt", text.as_bytes()).expect("a recording");
-    let (workload, notes) = replay_workload("irq", &trace).expect("a workload");
+    let (workload, notes) = replay_workload("irq", &trace, Charges::default()).expect("a workload");
     assert_eq!((notes.sleeps, notes.messages), (3, 1));
-    let disk = workload.tasks.iter().find(|task| task.name == "disk-11").expect("the task");
-    let sleeps = disk.program.iter().filter(|op| **op == Op::Sleep(Duration::Fixed(890_000)));
-    assert_eq!(sleeps.count(), 3, "{:?}", disk.program);
+    let disk = workload.tasks.iter().position(|task| task.name == "disk-11").expect("the task");
+    let disk = lap(&workload, disk);
+    let sleeps = disk.iter().filter(|op| **op == Op::Sleep(Duration::Fixed(890_000)));
+    assert_eq!(sleeps.count(), 3, "{disk:?}");
 }
 
 #[test]
@@ -155,8 +167,92 @@ fn affinities_and_changes_of_nice_are_kept() {
     let [hog, other] = &workload.tasks[..] else { panic!("{:?}", workload.tasks) };
     assert_eq!((hog.cpus.clone(), other.cpus.clone()), (Some(CpuList(vec![(1, 1)])), None));
     assert_eq!((hog.nice, other.nice), (0, 3));
-    assert_eq!(hog.program, [run(2_000), nice(-5), run(3_000), nice(7), run(1_000)]);
+    let once = [run(2_000), nice(-5), run(3_000), nice(7), run(1_000)];
+    assert_eq!(hog.program, once);
     assert!(!notes.has_gaps());
+}
+
+/// Two tasks wake a third in turns; one of them blocks after each wake-up.
+#[test]
+fn each_pair_of_tasks_meets_for_itself() {
+    let mut replay = Recording::new(2);
+    replay.switch(0, 0, 0, false, false, 1).switch(0, 1, 0, false, false, 3);
+    for from_ns in [0, 10_000, 20_000] {
+        replay.switch(from_ns + 1_000, 1, 3, true, false, 0);
+        replay.waking(from_ns + 2_000, 0, Some(1), 3).switch(
+            from_ns + 2_500,
+            1,
+            0,
+            false,
+            false,
+            3,
+        );
+        replay.switch(from_ns + 3_000, 0, 1, true, false, 2).switch(
+            from_ns + 3_000,
+            1,
+            3,
+            true,
+            false,
+            0,
+        );
+        replay.waking(from_ns + 4_000, 0, Some(2), 3).switch(
+            from_ns + 4_500,
+            1,
+            0,
+            false,
+            false,
+            3,
+        );
+        replay.switch(from_ns + 6_000, 0, 2, false, false, 1);
+    }
+    let (workload, notes) = finished(replay);
+    assert_eq!(notes.messages, 6);
+    let places = workload.queues.iter().map(|queue| (queue.capacity, queue.sync));
+    assert_eq!(places.collect::<Vec<_>>(), [(Some(0), true), (Some(0), false)]);
+    let received = lap(&workload, 1).iter().filter_map(|op| match op {
+        Op::Receive(queue, 1) => Some(*queue),
+        _ => None,
+    });
+    assert_eq!(received.collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
+}
+
+/// A hog, one that waits for it, one that waits for a task that ends, and that task.
+#[test]
+fn a_task_that_was_there_all_the_time_starts_over() {
+    let mut replay = Recording::new(1);
+    replay.switch(0, 0, 0, false, false, 1).waking(1_000, 0, Some(1), 2);
+    replay.switch(2_000, 0, 1, false, false, 2).switch(3_000, 0, 2, true, false, 4);
+    replay.waking(4_000, 0, Some(4), 3).exit(5_000, 4).switch(5_000, 0, 4, false, true, 3);
+    let hog = replay.id(1);
+    replay.switch(6_000, 0, 3, true, false, 1);
+    replay.event(7_000, 0, EventKind::Nice { task: hog, nice: 5 });
+    replay.switch(9_000, 0, 1, false, false, 0);
+    let (workload, _) = finished(replay);
+    // It starts over as it began.
+    let Some(Op::Loop(None, lap)) = workload.tasks[0].program.last() else { panic!("it ends") };
+    assert_eq!(lap[0], Op::SetNice(0));
+    let again = |name: &str| {
+        let task = workload.tasks.iter().find(|task| task.name.starts_with(name)).expect("it");
+        matches!(task.program.last(), Some(Op::Loop(None, _)))
+    };
+    let names = ["task-1", "task-2", "task-3", "task-4"];
+    assert_eq!(names.map(again), [true, true, false, false]);
+}
+
+/// Switches of 800 ns, wake-ups of 500: short bursts leave something for the next.
+#[test]
+fn what_the_machine_charges_is_taken_out_of_the_bursts_once() {
+    let mut replay = Recording::new(1);
+    replay.charges = Charges::of(&CostModel::default());
+    replay.switch(0, 0, 0, false, false, 1).switch(300, 0, 1, false, false, 2);
+    replay.switch(5_300, 0, 2, false, false, 1).waking(5_800, 0, Some(1), 3);
+    replay.switch(9_300, 0, 1, false, true, 3).switch(11_300, 0, 3, true, false, 2);
+    let (workload, notes) = finished(replay);
+    let run = |ns| Op::Run(Duration::Fixed(ns));
+    // Of 300 and 500 ns nothing is left; 800 + 800 - 800 + 500 come out of the 3,500 behind them.
+    assert_eq!(lap(&workload, 0), [Op::Send(0), run(2_200)]);
+    assert_eq!(notes.charged_ns, 3 * 800 + 500 + 800);
+    assert_eq!(notes.run_ns + notes.charged_ns, 11_300);
 }
 
 /// Two CPUs: a reader that a writer wakes, a sleeper with a timer, a forked child, and a hog that existed before.
@@ -200,11 +296,10 @@ fn a_wake_up_before_the_block_is_a_message_or_nothing() {
     replay.switch(10_000, 0, 1, true, false, 0).switch(10_000, 1, 2, false, false, 0);
     let (workload, notes) = finished(replay);
     let run = |ns| Op::Run(Duration::Fixed(ns));
-    assert_eq!(
-        workload.tasks[0].program,
-        [run(2_000), Op::Receive(0, 1), run(2_000 + 2_000 + 1_000)]
-    );
-    assert_eq!(workload.tasks[1].program, [run(1_000), Op::Send(0), run(9_000)]);
+    assert_eq!(lap(&workload, 0), [run(2_000), Op::Receive(0, 1), run(2_000 + 2_000 + 1_000)]);
+    assert_eq!(lap(&workload, 1), [run(1_000), Op::Send(0), run(9_000)]);
+    // Its waker did not wait for it.
+    assert_eq!(workload.queues[0].capacity, None);
     assert_eq!((notes.messages, notes.missing_wakes), (1, 0));
 }
 
@@ -253,7 +348,7 @@ fn a_task_that_wakes_another_where_nothing_ran_yet_has_run_since_it_was_queued()
     replay.switch(5_000, 1, 2, true, false, 0);
     let (workload, notes) = finished(replay);
     let run = |ns| Op::Run(Duration::Fixed(ns));
-    assert_eq!(workload.tasks[0].program[..3], [run(2_000), Op::Send(0), run(1_000)]);
+    assert_eq!(lap(&workload, 0)[..3], [run(2_000), Op::Send(0), run(1_000)]);
     assert_eq!((notes.messages, notes.unmatched_switches), (1, 0));
 }
 
@@ -274,8 +369,9 @@ fn a_recording_with_wakeups_alone_has_a_sleep_for_each_of_them() {
     let (workload, notes) = finished(replay);
     assert_eq!((notes.sleeps, notes.missing_wakes), (50, 0));
     let sleep = Op::Sleep(Duration::Fixed(1_000 * US));
-    assert_eq!(workload.tasks[1].program[0], sleep, "{:?}", workload.tasks[1].program);
-    assert_eq!(workload.tasks[1].program.iter().filter(|op| **op == sleep).count(), 50);
+    let woken = lap(&workload, 1);
+    assert_eq!(woken[0], sleep, "{woken:?}");
+    assert_eq!(woken.iter().filter(|op| **op == sleep).count(), 50);
 }
 
 #[test]
@@ -287,169 +383,11 @@ fn a_new_task_was_not_blocked_before_its_first_wake_up() {
     replay.switch(2_000, 0, 1, true, false, 2).switch(5_000, 0, 2, false, true, 0);
     let (workload, notes) = finished(replay);
     assert_eq!(notes.sleeps, 0);
-    assert_eq!(workload.tasks[1].program[0], Op::Run(Duration::Fixed(3_000)));
+    assert_eq!(lap(&workload, 1)[0], Op::Run(Duration::Fixed(3_000)));
 }
 
 #[test]
 fn an_empty_recording_is_an_error() {
     let error = Recording::new(4).finish("replay").expect_err("nothing was recorded");
     insta::assert_snapshot!(error.to_string());
-}
-
-/// The action of a task of the small machine.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    Runnable,
-    On(usize),
-    Blocked,
-    Dead,
-}
-
-/// A small machine that makes consistent recordings, with its own accounting: CPU time per task.
-struct Machine {
-    now_ns: u64,
-    cpus: Vec<Option<usize>>,
-    states: Vec<State>,
-    since_ns: Vec<u64>,
-    run_ns: Vec<u64>,
-    replay: Recording,
-}
-
-impl Machine {
-    fn new(cpus: usize, tasks: usize) -> Self {
-        let mut replay = Recording::new(cpus as u32);
-        replay.window(0, 0);
-        Self {
-            now_ns: 0,
-            cpus: vec![None; cpus],
-            states: vec![State::Runnable; tasks],
-            since_ns: vec![0; tasks],
-            run_ns: vec![0; tasks],
-            replay,
-        }
-    }
-
-    fn id(task: Option<usize>) -> u32 {
-        task.map_or(0, |task| task as u32 + 1)
-    }
-
-    /// The CPU switches to a runnable task (or idles); the previous one blocks, exits, or is preempted.
-    fn switch(&mut self, cpu: usize, choice: usize, how: u8) {
-        let runnable: Vec<usize> =
-            (0..self.states.len()).filter(|&t| self.states[t] == State::Runnable).collect();
-        let next = if runnable.is_empty() { None } else { Some(runnable[choice % runnable.len()]) };
-        let prev = self.cpus[cpu];
-        if prev.is_none() && next.is_none() {
-            return;
-        }
-        let (blocked, dead) = (how < 6, how == 6);
-        if let Some(prev) = prev {
-            self.run_ns[prev] += self.now_ns - self.since_ns[prev];
-            self.states[prev] = match (blocked, dead) {
-                (true, _) => State::Blocked,
-                (_, true) => State::Dead,
-                _ => State::Runnable,
-            };
-        }
-        if let Some(next) = next {
-            self.states[next] = State::On(cpu);
-            self.since_ns[next] = self.now_ns;
-        }
-        let (from, to) = (Self::id(prev), Self::id(next));
-        let real = prev.is_some();
-        self.replay.switch(self.now_ns, cpu as u32, from, blocked && real, dead && real, to);
-        self.cpus[cpu] = next;
-    }
-
-    /// A task is woken by the running task or an interrupt.
-    fn wake(&mut self, cpu: usize, choice: usize, interrupt: bool) {
-        let target = choice % self.states.len();
-        if matches!(self.states[target], State::Dead) {
-            return;
-        }
-        let waker = if interrupt { None } else { self.cpus[cpu] };
-        self.replay.waking(
-            self.now_ns,
-            cpu as u32,
-            waker.map(|waker| waker as u32 + 1),
-            target as u32 + 1,
-        );
-        if self.states[target] == State::Blocked {
-            self.states[target] = State::Runnable;
-        }
-    }
-
-    fn fork(&mut self, cpu: usize) {
-        if let Some(parent) = self.cpus[cpu] {
-            self.states.push(State::Runnable);
-            self.since_ns.push(0);
-            self.run_ns.push(0);
-            self.replay.fork(self.now_ns, parent as u32 + 1, self.states.len() as u32);
-        }
-    }
-
-    fn finish(mut self) -> (BTreeMap<String, u64>, Recording) {
-        for cpu in 0..self.cpus.len() {
-            if let Some(task) = self.cpus[cpu] {
-                self.run_ns[task] += self.now_ns - self.since_ns[task];
-            }
-        }
-        self.replay.window(0, self.now_ns);
-        let named = |(task, ns): (usize, &u64)| (format!("task-{}", task + 1), *ns);
-        (self.run_ns.iter().enumerate().map(named).collect(), self.replay)
-    }
-}
-
-proptest! {
-    #[test]
-    fn every_replay_holds_the_run_time_that_was_seen_and_cannot_lock_up(
-        cpus in 1_usize..5,
-        tasks in 1_usize..12,
-        steps in prop::collection::vec((0_u64..5_000, 0_u8..12, 0_usize..64, 0_u8..9), 0..400),
-    ) {
-        let mut machine = Machine::new(cpus, tasks);
-        for (ns, what, choice, how) in steps {
-            machine.now_ns += ns;
-            let cpu = choice % cpus;
-            match what {
-                0..6 => machine.switch(cpu, choice / cpus, how),
-                6..11 => machine.wake(cpu, choice / cpus, how < 3),
-                _ => machine.fork(cpu),
-            }
-        }
-        let (seen, replay) = machine.finish();
-        let total: u64 = seen.values().sum();
-        match replay.finish("replay") {
-            Ok((workload, notes)) => {
-                prop_assert!(!notes.has_gaps(), "{notes}");
-                prop_assert_eq!(notes.run_ns, total);
-                for (group, task) in workload.tasks.iter().enumerate() {
-                    prop_assert_eq!(run_ns(&workload, group), seen[&task.name], "{}", &task.name);
-                }
-                prop_assert_eq!(parse("replay.toml", &to_toml(&workload)), Ok(workload));
-            }
-            Err(error) => {
-                prop_assert_eq!(total, 0, "{}", error);
-                prop_assert!(error.to_string().contains("holds no task"), "{}", error);
-            }
-        }
-    }
-
-    #[test]
-    fn no_recording_panics(
-        events in prop::collection::vec((0_u8..4, 0_u64..1_000, 0_u32..4, 0_u32..6, 0_u32..6, any::<u8>()), 0..200)
-    ) {
-        let mut replay = Recording::new(2);
-        for (what, time_ns, cpu, a, b, flags) in events {
-            match what {
-                0 => replay.switch(time_ns, cpu, a, flags & 1 > 0, flags & 2 > 0, b),
-                1 => replay.waking(time_ns, cpu, (flags & 1 > 0).then_some(a), b),
-                2 => replay.fork(time_ns, a, b),
-                _ => replay.exit(time_ns, a),
-            };
-        }
-        if let Err(error) = replay.finish("replay") {
-            prop_assert!(error.to_string().contains("holds no task"), "{}", error);
-        }
-    }
 }

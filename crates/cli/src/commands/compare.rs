@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairground_report::Document;
-use fairground_session::Failure;
+use fairground_session::{Failure, Outcome};
 
 use super::plan::{Ran, RunPlan};
 use crate::args::{Cli, CompareArgs};
@@ -19,7 +19,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     // Only a page shows events.
     let plan =
         RunPlan { sample, keep_events: sample, ..RunPlan::new(&args.run, &workload, options) };
-    let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, None)?;
+    let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, (None, None))?;
     let Compared { document, ran, code } = compared;
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
     present::print_drawn(&document, cli, drawn)?;
@@ -33,15 +33,16 @@ pub(super) struct Compared {
 }
 
 /// Runs a plan and makes the document, with every metric or with the usual ones. A recording stands in the first
-/// column.
+/// column, a run that was made before in the next.
 pub(super) fn compare_all(
     cli: &Cli,
     title: &str,
     plan: &RunPlan<'_>,
     all: bool,
-    recorded: Option<Pictured<'_>>,
+    (recorded, before): (Option<Pictured<'_>>, Option<Outcome>),
 ) -> Result<Compared, Failure> {
-    let ran = plan.run(cli.quiet)?;
+    let mut ran = plan.run(cli.quiet)?;
+    ran.outcomes.splice(0..0, before);
     let outcomes = &ran.outcomes;
     if let Some(outcome) = outcomes.iter().find(|outcome| !outcome.is_recorded()) {
         return Err(Failure::new(format_args!(

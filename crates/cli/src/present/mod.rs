@@ -6,6 +6,7 @@ mod contention;
 mod diagnosis;
 mod experiment;
 mod kernel;
+mod nearness;
 mod policy;
 mod reports;
 mod run;
@@ -18,6 +19,7 @@ pub(crate) use contention::describe_contention;
 pub(crate) use diagnosis::describe_diagnosis;
 pub(crate) use experiment::experiment_document;
 pub(crate) use kernel::accounting_table;
+pub(crate) use nearness::add_nearness;
 pub(crate) use policy::{path_name, policy_table};
 pub(crate) use reports::{reports_table, ring_instructions, ring_table};
 pub(crate) use run::{

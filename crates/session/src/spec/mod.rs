@@ -14,6 +14,7 @@ pub use groups::{
     BUFFER_KIB_DEFAULT, COSTS_DEFAULT, CPUS_DEFAULT, LocksSpec, MachineSpec, SEED_DEFAULT,
     SchedulerSpec, TargetSpec, TopologySpec,
 };
+pub(crate) use resolve::HZ_CHOICES;
 pub use resolve::{HZ_DEFAULT, Resolved};
 pub use words::BadWord;
 

@@ -6,7 +6,7 @@ use fairground_machine::{
 use fairground_realkernel::job::HOLD_NS_MAX;
 use fairground_workload::Workload;
 
-use super::{CPUS_DEFAULT, RunSpec, TopologySpec};
+use super::{CPUS_DEFAULT, MachineSpec, RunSpec, TopologySpec};
 use crate::failure::Failure;
 use crate::input::{
     Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
@@ -16,7 +16,7 @@ use crate::input::{
 /// Ticks a second by default: what Debian's kernels have.
 pub const HZ_DEFAULT: u32 = 250;
 /// What kernels are built with (`CONFIG_HZ`).
-const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
+pub(crate) const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 /// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for
 /// them to go to sleep.
 const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
@@ -146,7 +146,7 @@ impl RunSpec {
         }
         config.timers = spec.timers.into();
         config.seed = spec.seed;
-        config.cost = costs(&spec.costs, &spec.cost)?;
+        config.cost = spec.cost_model()?;
         config.trace = TraceOptions { callbacks, ticks: true, calls: self.target.calls };
         config.null_loads = self.scheduler.null_loads.into();
         if let Some(text) = &spec.lead_in {
@@ -193,6 +193,16 @@ fn refuse_knobs<'s>(mut settings: impl Iterator<Item = &'s Setting>) -> Result<(
         knob.name
     ))
     .help("name the scheduler's own tunable (`sched show` lists them), or add `--on vm:KERNEL`"))
+}
+
+impl MachineSpec {
+    /// The machine's costs.
+    ///
+    /// # Errors
+    /// An unknown preset or cost, or a value that is none.
+    pub fn cost_model(&self) -> Result<CostModel, Failure> {
+        costs(&self.costs, &self.cost)
+    }
 }
 
 fn costs(preset: &str, changes: &[String]) -> Result<CostModel, Failure> {

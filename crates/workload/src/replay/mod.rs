@@ -1,14 +1,22 @@
 //! A workload from a recording: what each task did, and which task woke which.
 //!
 //! The replay is closed: it keeps causes, not times. A task's program is its CPU bursts. Where it blocked and
-//! another recorded task woke it, it receives a message that the other sends at the same point of its own burst;
-//! the queue counts, so that a wake-up that comes before the wait is not lost. Where it was woken by an interrupt,
-//! by the idle task or by something that the recording does not hold, it sleeps as long as it was seen blocked,
-//! from the block to the wake-up; the time from the wake-up to the run is the scheduler's and is left out.
+//! another recorded task woke it, the two meet: it waits until the other has come to the point of its own burst at
+//! which it woke it, and the other waits there when it comes first. So each waits for the other's progress and for
+//! nothing else: of waits that did not block, a recording of wake-ups says nothing, and without the second half a
+//! waker that is chosen more often than in the recording would run ahead of all that it feeds. Where a task was woken
+//! by an interrupt, by the idle task or by something that the recording does not hold, it sleeps as long as it was
+//! seen blocked, from the block to the wake-up; the time from the wake-up to the run is the scheduler's and is left
+//! out.
 //!
-//! Every message is sent at a recorded time before the one at which it was received, so that the order of the
-//! recording is one in which no task waits in vain: no replay can lock up. [`ReplayBuilder::finish`] checks that.
+//! Every wake-up lies after the block that it ends, so the order of the recording is one in which all that meet find
+//! each other, and each meeting place has one task on either side: no replay can lock up. [`ReplayBuilder::finish`]
+//! checks that.
+//!
+//! A task that was there from the beginning of the recording to its end has not done all that it had to do: it starts
+//! over when a replay gives it more time than it had.
 
+mod meetings;
 mod notes;
 mod program;
 
@@ -16,10 +24,11 @@ use std::collections::BTreeMap;
 
 use crate::diagnostic::{Diagnostic, WorkloadError};
 use crate::model::{CpuList, Workload};
+use meetings::{Message, Received};
 pub use notes::ReplayNotes;
 use program::{Item, Recorded, Start};
 
-/// A message from one task to another.
+/// A wake-up of one task by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageId(usize);
 
@@ -49,8 +58,7 @@ pub struct ReplayBuilder {
     name: String,
     by_id: BTreeMap<u32, usize>,
     tasks: Vec<Recorded>,
-    /// For each message that may have been sent, whether it was received.
-    messages: Vec<bool>,
+    messages: Vec<Message>,
     /// What the caller could not tell; [`ReplayBuilder::finish`] adds what the workload has.
     pub notes: ReplayNotes,
 }
@@ -99,19 +107,34 @@ impl ReplayBuilder {
         self.recorded(id).sleep(ns);
     }
 
-    /// A task sends a message that wakes another one.
+    /// A task wakes another one at this point of its program.
     pub fn send(&mut self, from: u32, to: u32) -> MessageId {
-        let (to, message) = (self.index(to), self.messages.len());
-        self.messages.push(false);
-        self.recorded(from).items.push(Item::Send { to, message });
+        let ends = (self.index(from), self.index(to));
+        let message = self.messages.len();
+        self.messages.push(Message { ends, received: Received::No, sync: false });
+        self.recorded(from).items.push(Item::Send(message));
         MessageId(message)
     }
 
-    /// The task waits for a message. One that no task waits for is not sent.
+    /// The task that sent this message blocked right after it.
+    pub fn blocked_after(&mut self, message: MessageId) {
+        self.messages[message.0].sync = true;
+    }
+
+    /// The task waits for a message, for which it was blocked. One that no task waits for is not sent.
     pub fn receive(&mut self, id: u32, message: MessageId) {
-        self.messages[message.0] = true;
+        self.take(id, message, Received::Blocked);
+    }
+
+    /// The task needs a message that came before it could block.
+    pub fn receive_early(&mut self, id: u32, message: MessageId) {
+        self.take(id, message, Received::Early);
+    }
+
+    fn take(&mut self, id: u32, message: MessageId, how: Received) {
+        self.messages[message.0].received = how;
         self.notes.messages += 1;
-        self.recorded(id).items.push(Item::Receive);
+        self.recorded(id).items.push(Item::Receive(message.0));
     }
 
     /// `parent` starts `child`.
@@ -119,6 +142,11 @@ impl ReplayBuilder {
         let target = self.index(child);
         self.tasks[target].start = Start::Forked;
         self.recorded(parent).items.push(Item::Fork(target));
+    }
+
+    /// The task has ended: it does not start over.
+    pub fn exit(&mut self, id: u32) {
+        self.recorded(id).ends = true;
     }
 
     /// The workload, of `duration_ns`, and what the recording could not tell.

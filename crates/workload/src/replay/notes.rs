@@ -11,8 +11,10 @@ pub struct ReplayNotes {
     pub tasks: u64,
     /// Switches that were read.
     pub switches: u64,
-    /// CPU time of all bursts, ns: the run time that the recording shows.
+    /// CPU time of all bursts, ns: with `charged_ns`, the run time that the recording shows.
     pub run_ns: u64,
+    /// CPU time that was taken out of the bursts, since the machine charges it anew, ns.
+    pub charged_ns: u64,
     /// Waits that another task ended.
     pub messages: u64,
     /// Waits that became sleeps: an interrupt, the idle task or something outside the recording ended them.
@@ -59,6 +61,9 @@ impl fmt::Display for ReplayNotes {
     /// One line of what there is, and one for each thing that is not known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tasks: {}, CPU time: {}", self.tasks, time_text(self.run_ns))?;
+        if self.charged_ns > 0 {
+            write!(f, " and {} that the machine charges anew", time_text(self.charged_ns))?;
+        }
         write!(f, "; waits ended by another task: {}", self.messages)?;
         write!(f, ", by an interrupt or from outside: {}", self.sleeps)?;
         write!(f, "; forks: {}, exits: {}", self.forks, self.exits)?;

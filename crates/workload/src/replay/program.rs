@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::meetings::{Meetings, Message, Received};
 use super::notes::ReplayNotes;
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
-use crate::model::{CpuList, Duration, Op, Program, Queue, TaskSpec, Workload, independent};
+use crate::model::{CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.
 const COMM_CHARS_MAX: usize = 40;
@@ -16,12 +17,10 @@ const COMM_CHARS_MAX: usize = 40;
 pub(super) enum Item {
     Run(u64),
     Sleep(u64),
-    Receive,
-    /// To a task, by index; the message counts only when it was received.
-    Send {
-        to: usize,
-        message: usize,
-    },
+    /// A message, by number.
+    Receive(usize),
+    /// A message, by number; it counts only when it was received.
+    Send(usize),
     /// A task, by index.
     Fork(usize),
     SetNice(i8),
@@ -43,13 +42,15 @@ pub(super) struct Recorded {
     pub(super) nice: i8,
     pub(super) cpus: Option<CpuList>,
     pub(super) start: Start,
+    /// It was seen to exit.
+    pub(super) ends: bool,
     pub(super) items: Vec<Item>,
 }
 
 impl Recorded {
     pub(super) fn new(id: u32) -> Self {
         let (start, items) = (Start::At(0), Vec::new());
-        Self { id, pid: id, comm: String::new(), nice: 0, cpus: None, start, items }
+        Self { id, pid: id, comm: String::new(), nice: 0, cpus: None, start, ends: false, items }
     }
 
     /// Adds to the present burst.
@@ -73,43 +74,60 @@ impl Recorded {
     pub(super) fn does_something(&self) -> bool {
         self.items.iter().any(|item| !matches!(item, Item::SetNice(_)))
     }
+
+    /// Whether it was there from the beginning to the end, and computes.
+    fn lasts(&self) -> bool {
+        let computes = self.items.iter().any(|item| matches!(item, Item::Run(_)));
+        self.start == Start::At(0) && !self.ends && computes
+    }
 }
 
-/// Tasks that did something become groups of one, in the order in which they were named; each that received a message
-/// gets a queue.
+/// The tasks that start over when they are through: they last, and so do all for which they wait.
+fn goes_on(recorded: &[Recorded], messages: &[Message]) -> Vec<bool> {
+    let mut goes_on: Vec<bool> = recorded.iter().map(Recorded::lasts).collect();
+    let mut wakes = vec![Vec::new(); recorded.len()];
+    let received = messages.iter().filter(|message| message.received != Received::No);
+    received.for_each(|message| wakes[message.ends.0].push(message.ends.1));
+    let mut ended: Vec<usize> = (0..recorded.len()).filter(|&task| !goes_on[task]).collect();
+    while let Some(waker) = ended.pop() {
+        for woken in std::mem::take(&mut wakes[waker]) {
+            if std::mem::replace(&mut goes_on[woken], false) {
+                ended.push(woken);
+            }
+        }
+    }
+    goes_on
+}
+
+/// Tasks that did something become groups of one, in the order in which they were named.
 pub(super) fn workload(
     name: &str,
     duration_ns: u64,
     recorded: Vec<Recorded>,
-    messages: &[bool],
+    messages: &[Message],
     mut notes: ReplayNotes,
 ) -> Result<(Workload, ReplayNotes), WorkloadError> {
-    let mut group_of = vec![None; recorded.len()];
-    let mut queue_of = vec![None; recorded.len()];
-    let (mut groups, mut queues) = (0, Vec::new());
+    let mut groups = 0..;
+    let group_of: Vec<Option<usize>> = recorded
+        .iter()
+        .map(|task| {
+            let exists = task.does_something() || task.start == Start::Forked;
+            exists.then(|| groups.next()).flatten()
+        })
+        .collect();
     let names = names(&recorded);
-    for (index, task) in recorded.iter().enumerate() {
-        if task.does_something() || task.start == Start::Forked {
-            group_of[index] = Some(groups);
-            groups += 1;
-        }
-        if task.items.iter().any(|item| matches!(item, Item::Receive)) {
-            queue_of[index] = Some(queues.len());
-            queues.push(Queue::unlimited(names[index].clone()));
-        }
-    }
-    let mut tasks = Vec::with_capacity(groups);
+    let goes_on = goes_on(&recorded, messages);
+    let meetings = Meetings::of(messages, &names);
+    let writer = Writer { messages, meetings: &meetings, group_of: &group_of, goes_on: &goes_on };
+    let mut tasks = Vec::with_capacity(recorded.len());
     let mut operations = 0_u64;
     for ((index, task), name) in recorded.into_iter().enumerate().zip(names) {
         if group_of[index].is_none() {
             continue;
         }
-        let program = program(&task.items, index, messages, &group_of, &queue_of);
-        operations += program.len() as u64;
-        let runs = program.iter().map(|op| match op {
-            Op::Run(Duration::Fixed(ns)) => *ns,
-            _ => 0,
-        });
+        let program = writer.program(&task, goes_on[index]);
+        operations += 2 * task.items.len() as u64;
+        let runs = task.items.iter().map(|item| if let Item::Run(ns) = item { *ns } else { 0 });
         notes.run_ns += runs.sum::<u64>();
         let start_ns = match task.start {
             Start::At(ns) => Some(ns),
@@ -122,7 +140,8 @@ pub(super) fn workload(
     let workload = Workload {
         name: safe(name, NAME_CHARS_MAX, "replay"),
         duration_ns,
-        queues,
+        recorded: true,
+        queues: meetings.queues,
         ..independent(format!("replay of a recording: {} tasks", tasks.len()), tasks)
     };
     // Every operation is executed once, and every step of the check executes one or finds a program's end.
@@ -130,37 +149,69 @@ pub(super) fn workload(
     Ok((workload, notes))
 }
 
-/// The operations: bursts that only an unneeded message parted are one again.
-fn program(
-    items: &[Item],
-    own: usize,
-    messages: &[bool],
-    group_of: &[Option<usize>],
-    queue_of: &[Option<usize>],
-) -> Program {
-    let mut program = Program::with_capacity(items.len());
-    for item in items {
-        match *item {
-            Item::Run(ns) => match program.last_mut() {
-                Some(Op::Run(Duration::Fixed(burst_ns))) => *burst_ns += ns,
-                _ => program.push(Op::Run(Duration::Fixed(ns))),
-            },
-            Item::Sleep(ns) => program.push(Op::Sleep(Duration::Fixed(ns))),
-            Item::Receive => program.extend(queue_of[own].map(|queue| Op::Receive(queue, 1))),
-            Item::Send { to, message } if messages[message] => {
-                program.extend(queue_of[to].map(Op::Send));
+/// Writes programs.
+struct Writer<'a> {
+    messages: &'a [Message],
+    meetings: &'a Meetings,
+    /// The group of each task.
+    group_of: &'a [Option<usize>],
+    /// The tasks that start over.
+    goes_on: &'a [bool],
+}
+
+impl Writer<'_> {
+    /// What the task did; one that goes on starts over at its end.
+    fn program(&self, task: &Recorded, goes_on: bool) -> Program {
+        let mut program = self.operations(&task.items, |_| true);
+        if goes_on {
+            let again = |item: &Item| match *item {
+                // A receiver that ends is there only once.
+                Item::Send(message) => self.goes_on[self.messages[message].ends.1],
+                Item::Fork(_) => false,
+                Item::Run(_) | Item::Sleep(_) | Item::Receive(_) | Item::SetNice(_) => true,
+            };
+            let mut body = self.operations(&task.items, again);
+            if body.iter().any(|op| matches!(op, Op::SetNice(_))) {
+                body.insert(0, Op::SetNice(task.nice));
             }
-            Item::Send { .. } => {}
-            Item::Fork(child) => program.extend(group_of[child].map(Op::Fork)),
-            Item::SetNice(nice) => program.push(Op::SetNice(nice)),
+            let differs = body != program;
+            let lap = Op::Loop(None, body);
+            if differs {
+                program.push(lap);
+            } else {
+                program = vec![lap];
+            }
         }
+        if program.is_empty() {
+            // It was forked, and nothing more was seen of it.
+            program.push(Op::Exit);
+        }
+        program.shrink_to_fit();
+        program
     }
-    if program.is_empty() {
-        // It was forked, and nothing more was seen of it.
-        program.push(Op::Exit);
+
+    /// The operations of those items that are wanted: bursts that only something else parted are one again.
+    fn operations(&self, items: &[Item], wanted: impl Fn(&Item) -> bool) -> Program {
+        let mut program = Program::with_capacity(items.len());
+        for item in items.iter().filter(|item| wanted(item)) {
+            match *item {
+                Item::Run(ns) => match program.last_mut() {
+                    Some(Op::Run(Duration::Fixed(burst_ns))) => *burst_ns += ns,
+                    _ => program.push(Op::Run(Duration::Fixed(ns))),
+                },
+                Item::Sleep(ns) => program.push(Op::Sleep(Duration::Fixed(ns))),
+                Item::Receive(message) => {
+                    program.extend(self.meetings.queue(message).map(|queue| Op::Receive(queue, 1)));
+                }
+                Item::Send(message) => {
+                    program.extend(self.meetings.queue(message).map(Op::Send));
+                }
+                Item::Fork(child) => program.extend(self.group_of[child].map(Op::Fork)),
+                Item::SetNice(nice) => program.push(Op::SetNice(nice)),
+            }
+        }
+        program
     }
-    program.shrink_to_fit();
-    program
 }
 
 /// `comm-pid`, made unique by the caller's number where a pid came twice.
