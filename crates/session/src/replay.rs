@@ -10,7 +10,7 @@ mod nearness;
 mod own;
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
-use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{Call, Event, EventKind, TaskId, TaskState, Trace};
 use fairground_workload::{
     CpuList, MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError,
 };
@@ -310,6 +310,10 @@ impl Observer for Recorder {
             EventKind::Nice { task, nice } if !task.is_idle() => {
                 self.split_burst(task);
                 self.builder.set_nice(task.0, nice);
+            }
+            EventKind::CallEnter { task, call: Call::Yield, .. } if self.split_burst(task) => {
+                self.builder.yield_cpu(task.0);
+                self.charge(task, self.charges.yield_ns);
             }
             EventKind::Exit { task } if !task.is_idle() => {
                 self.builder.notes.exits += 1;

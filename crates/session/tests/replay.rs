@@ -6,7 +6,7 @@ mod random;
 
 use fairground_machine::CostModel;
 use fairground_session::{Charges, replay_workload};
-use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use fairground_trace::{Call, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 use fairground_workload::{CpuList, Duration, Op, ReplayNotes, Workload, WorkloadError, to_toml};
 
 /// A recording in the making. Tasks have numbers of the test's; 0 is the idle task.
@@ -253,6 +253,21 @@ fn what_the_machine_charges_is_taken_out_of_the_bursts_once() {
     assert_eq!(lap(&workload, 0), [Op::Send(0), run(2_200)]);
     assert_eq!(notes.charged_ns, 3 * 800 + 500 + 800);
     assert_eq!(notes.run_ns + notes.charged_ns, 11_300);
+}
+
+#[test]
+fn yields_are_kept_where_calls_were_recorded() {
+    let mut replay = Recording::new(1);
+    replay.switch(0, 0, 0, false, false, 1).switch(3_000, 0, 1, false, false, 2);
+    let task = replay.id(2);
+    replay.event(5_000, 0, EventKind::CallEnter { task, call: Call::Yield, object: 0 });
+    replay.switch(5_500, 0, 2, false, false, 1).switch(9_000, 0, 1, false, true, 2);
+    replay.event(9_500, 0, EventKind::CallExit { task, result: 0 });
+    replay.switch(10_000, 0, 2, false, true, 0);
+    let (workload, notes) = finished(replay);
+    let run = |ns| Op::Run(Duration::Fixed(ns));
+    assert_eq!(workload.tasks[1].program, [run(2_000), Op::Yield, run(1_500)]);
+    assert_eq!(notes.run_ns, 10_000);
 }
 
 /// Two CPUs: a reader that a writer wakes, a sleeper with a timer, a forked child, and a hog that existed before.

@@ -15,7 +15,8 @@ fn words(sched: &str, machine: MachineSpec) -> RunSpec {
 /// As a file of the recording has it.
 fn recorded(workload: &str, sched: &str, cpus: u32, ms: u64) -> Trace {
     let workload = find_workload(workload).expect("a workload of the library");
-    let spec = words(sched, MachineSpec { cpus: Some(cpus), ..Default::default() });
+    let mut spec = words(sched, MachineSpec { cpus: Some(cpus), ..Default::default() });
+    spec.target.calls = true;
     let run = spec.resolve(&workload, false).expect("a machine");
     let scheduler = Scheduler::load(sched, None, Default::default()).expect("a scheduler");
     let plan = Plan::new(&scheduler, &workload, run.machine, ms * 1_000_000);
@@ -44,7 +45,7 @@ fn switches_off(trace: &Trace) -> (f64, Near) {
 
 #[test]
 fn a_simulated_recording_comes_back_under_its_scheduler() {
-    // Timers, tasks that wake each other in turns and in crowds, hogs, and affinities.
+    // Timers, tasks that wake each other in turns and in crowds, hogs, affinities, and yields.
     let loads = [
         ("sleepers:8", 1, 400),
         ("pipe:1", 1, 60),
@@ -53,6 +54,7 @@ fn a_simulated_recording_comes_back_under_its_scheduler() {
         ("lat_ctx:8", 2, 60),
         ("mix:4:0:0:0 4:5:500:500", 2, 400),
         ("slice:8", 1, 1_500),
+        ("yieldpair:2", 1, 40),
     ];
     for sched in ["eevdf@6.18", "cfs@6.1", "o1"] {
         for (load, cpus, ms) in loads {

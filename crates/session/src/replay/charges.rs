@@ -27,6 +27,8 @@ pub struct Charges {
     pub(super) wakeup_ns: u64,
     /// An interrupt that wakes a task, without the wake-up; the task that it interrupts pays for it.
     pub(super) interrupt_ns: u64,
+    /// The scheduler's part in a yield, without the choice that follows; the task that yields pays for it.
+    pub(super) yield_ns: u64,
     /// A tick, with the scheduler's part in it; the task that it interrupts pays for it.
     pub(super) tick_ns: u64,
 }
@@ -37,6 +39,7 @@ impl Charges {
         Self {
             switch_ns: cost.context_switch_ns,
             choice_ns: 0,
+            yield_ns: 0,
             wakeup_ns: cost.wakeup_ns,
             interrupt_ns: cost.timer_irq_ns,
             tick_ns: cost.tick_ns,
@@ -74,6 +77,7 @@ impl Charges {
         Self {
             choice_ns: self.choice_ns + mean_ns(Path::Switch),
             wakeup_ns: self.wakeup_ns + mean_ns(Path::Wakeup),
+            yield_ns: self.yield_ns + mean_ns(Path::Yield),
             tick_ns: self.tick_ns + mean_ns(Path::Tick),
             ..self
         }

@@ -107,6 +107,11 @@ impl ReplayBuilder {
         self.recorded(id).sleep(ns);
     }
 
+    /// The task yields the CPU once.
+    pub fn yield_cpu(&mut self, id: u32) {
+        self.recorded(id).items.push(Item::Yield);
+    }
+
     /// A task wakes another one at this point of its program.
     pub fn send(&mut self, from: u32, to: u32) -> MessageId {
         let ends = (self.index(from), self.index(to));

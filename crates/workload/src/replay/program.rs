@@ -24,6 +24,7 @@ pub(super) enum Item {
     /// A task, by index.
     Fork(usize),
     SetNice(i8),
+    Yield,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Recorded {
 
     /// Whether it ran or waited at all.
     pub(super) fn does_something(&self) -> bool {
-        self.items.iter().any(|item| !matches!(item, Item::SetNice(_)))
+        self.items.iter().any(|item| !matches!(item, Item::SetNice(_) | Item::Yield))
     }
 
     /// Whether it was there from the beginning to the end, and computes.
@@ -168,7 +169,11 @@ impl Writer<'_> {
                 // A receiver that ends is there only once.
                 Item::Send(message) => self.goes_on[self.messages[message].ends.1],
                 Item::Fork(_) => false,
-                Item::Run(_) | Item::Sleep(_) | Item::Receive(_) | Item::SetNice(_) => true,
+                Item::Run(_)
+                | Item::Sleep(_)
+                | Item::Receive(_)
+                | Item::SetNice(_)
+                | Item::Yield => true,
             };
             let mut body = self.operations(&task.items, again);
             if body.iter().any(|op| matches!(op, Op::SetNice(_))) {
@@ -208,6 +213,7 @@ impl Writer<'_> {
                 }
                 Item::Fork(child) => program.extend(self.group_of[child].map(Op::Fork)),
                 Item::SetNice(nice) => program.push(Op::SetNice(nice)),
+                Item::Yield => program.push(Op::Yield),
             }
         }
         program
