@@ -2,8 +2,8 @@
 //!
 //! [`ReplayBuilder`] defines the programs of a replay; this module maps parts of a recording to operations. What a
 //! recording does not contain is counted in [`ReplayNotes`], never invented: run time of a task before the first event
-//! that names it, except for the first task that is seen on a CPU, which ran there from the start; what lost events
-//! held.
+//! that names it, except for the first task that is seen on a CPU, which ran there from the first event on; what lost
+//! events held.
 
 mod charges;
 mod nearness;
@@ -30,10 +30,11 @@ pub fn replay_workload(
     charges: Charges,
 ) -> Result<(Workload, ReplayNotes), WorkloadError> {
     let states = States::of(trace, false);
+    let first_ns = trace.get(0).map_or(0, |event| event.time_ns).max(states.now_ns());
     let mut recorder = Recorder {
         builder: ReplayBuilder::new(name),
         charges,
-        start_ns: states.now_ns(),
+        first_ns,
         now_ns: states.now_ns(),
         seen_cpus: vec![false; trace.cpus as usize],
         is_first: false,
@@ -47,8 +48,10 @@ pub fn replay_workload(
             recorder.builder.allow(id as u32, CpuList::of(cpus.clone()));
         }
     }
+    let start_ns = states.now_ns();
+    recorder.builder.begin_at(first_ns - start_ns);
     let states = states.observe(trace, &mut recorder);
-    recorder.finish(&states, trace.end_ns)
+    recorder.finish(&states, (start_ns, trace.end_ns))
 }
 
 /// A wake-up of a task that has not left its CPU yet.
@@ -77,7 +80,8 @@ struct Recorded {
 struct Recorder {
     builder: ReplayBuilder,
     charges: Charges,
-    start_ns: u64,
+    /// The time of the first event.
+    first_ns: u64,
     now_ns: u64,
     /// CPUs of which there was an event that says what they run.
     seen_cpus: Vec<bool>,
@@ -158,7 +162,7 @@ impl Recorder {
     /// From when on a task that was not seen on a CPU may have run on one of which there was no event, ns; `None`
     /// where its state excludes that.
     fn unseen_from_ns(&self, id: TaskId, state: State) -> Option<u64> {
-        let unnamed = (state == State::Initial).then_some(self.start_ns);
+        let unnamed = (state == State::Initial).then_some(self.first_ns);
         self.tasks[id.index()].queued_from_ns.or(unnamed)
     }
 
@@ -173,7 +177,7 @@ impl Recorder {
         } else {
             self.message = self.send(states, cpu, waker, wakee);
             if state == State::Initial {
-                self.tasks[wakee.index()].blocked_from_ns = Some(self.start_ns);
+                self.tasks[wakee.index()].blocked_from_ns = Some(self.first_ns);
             }
         }
     }
@@ -190,7 +194,7 @@ impl Recorder {
             self.builder.fork(parent.0, child.0);
         } else {
             self.builder.notes.unplaced_forks += 1;
-            self.builder.start_at(child.0, self.now_ns - self.start_ns);
+            self.builder.start_at(child.0, self.now_ns - self.first_ns);
         }
     }
 
@@ -249,7 +253,7 @@ impl Recorder {
             recorded.queued_from_ns = Some(self.now_ns);
             // A new task did not exist before.
             let was_blocked = !self.has_wakings && change.time != TimeKind::Absent;
-            blocked_from_ns = was_blocked.then_some(self.start_ns);
+            blocked_from_ns = was_blocked.then_some(self.first_ns);
         }
         let Some(from_ns) = blocked_from_ns else { return };
         match message {
@@ -264,7 +268,7 @@ impl Recorder {
     fn finish(
         mut self,
         states: &States,
-        end_ns: u64,
+        (start_ns, end_ns): (u64, u64),
     ) -> Result<(Workload, ReplayNotes), WorkloadError> {
         let end_ns = end_ns.max(self.now_ns);
         for task in states.tasks().iter().skip(1) {
@@ -280,7 +284,7 @@ impl Recorder {
         }
         let found = states.irregularities();
         self.builder.notes.clock_jumps = found.clock_jumps + found.loss.clock_jumps;
-        self.builder.finish((end_ns - self.start_ns).max(1))
+        self.builder.finish((end_ns - start_ns).max(1))
     }
 }
 

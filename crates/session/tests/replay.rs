@@ -256,6 +256,19 @@ fn what_the_machine_charges_is_taken_out_of_the_bursts_once() {
 }
 
 #[test]
+fn nothing_happens_before_the_first_event() {
+    let mut replay = Recording::new(1);
+    replay.window(1_000, 9_000);
+    replay.waking(4_000, 0, Some(1), 3).fork(5_000, 1, 2).switch(6_000, 0, 1, false, false, 2);
+    replay.switch(7_000, 0, 2, false, true, 1).switch(9_000, 0, 1, false, false, 0);
+    let (workload, notes) = finished(replay);
+    assert_eq!(workload.duration_ns, 8_000);
+    let starts = workload.tasks.iter().map(|task| task.start_ns);
+    assert_eq!(starts.collect::<Vec<_>>(), [Some(3_000), Some(3_000), None]);
+    assert_eq!((notes.run_ns, notes.forks), (2_000 + 1_000 + 2_000, 1));
+}
+
+#[test]
 fn yields_are_kept_where_calls_were_recorded() {
     let mut replay = Recording::new(1);
     replay.switch(0, 0, 0, false, false, 1).switch(3_000, 0, 1, false, false, 2);

@@ -59,6 +59,7 @@ pub struct ReplayBuilder {
     by_id: BTreeMap<u32, usize>,
     tasks: Vec<Recorded>,
     messages: Vec<Message>,
+    begin_ns: u64,
     /// What the caller could not tell; [`ReplayBuilder::finish`] adds what the workload has.
     pub notes: ReplayNotes,
 }
@@ -71,8 +72,14 @@ impl ReplayBuilder {
             by_id: BTreeMap::new(),
             tasks: Vec::new(),
             messages: Vec::new(),
+            begin_ns: 0,
             notes: ReplayNotes::default(),
         }
+    }
+
+    /// The recording begins so many ns after the begin of the workload: before that nothing happens.
+    pub fn begin_at(&mut self, ns: u64) {
+        self.begin_ns = ns;
     }
 
     /// What is known of a task.
@@ -92,7 +99,7 @@ impl ReplayBuilder {
         self.recorded(id).items.push(Item::SetNice(nice.clamp(-20, 19)));
     }
 
-    /// The task starts so many ns after the begin of the workload, and not with it.
+    /// The task starts so many ns after the begin of the recording, and not with it.
     pub fn start_at(&mut self, id: u32, ns: u64) {
         self.recorded(id).start = Start::At(ns);
     }
@@ -166,7 +173,8 @@ impl ReplayBuilder {
                 "record sched_switch and sched_waking events while the load runs".to_owned(),
             )]));
         }
-        program::workload(&self.name, duration_ns, self.tasks, &self.messages, self.notes)
+        let times = (self.begin_ns, duration_ns);
+        program::workload(&self.name, times, self.tasks, &self.messages, self.notes)
     }
 
     fn index(&mut self, id: u32) -> usize {

@@ -100,10 +100,10 @@ fn goes_on(recorded: &[Recorded], messages: &[Message]) -> Vec<bool> {
     goes_on
 }
 
-/// Tasks that did something become groups of one, in the order in which they were named.
+/// The workload of a recording that begins in it at a time, and its length, ns. Tasks that did something become groups of one, in the order in which they were named.
 pub(super) fn workload(
     name: &str,
-    duration_ns: u64,
+    (begin_ns, duration_ns): (u64, u64),
     recorded: Vec<Recorded>,
     messages: &[Message],
     mut notes: ReplayNotes,
@@ -131,7 +131,7 @@ pub(super) fn workload(
         let runs = task.items.iter().map(|item| if let Item::Run(ns) = item { *ns } else { 0 });
         notes.run_ns += runs.sum::<u64>();
         let start_ns = match task.start {
-            Start::At(ns) => Some(ns),
+            Start::At(ns) => Some(begin_ns + ns),
             Start::Forked => None,
         };
         let Recorded { nice, cpus, .. } = task;
