@@ -42,7 +42,7 @@ fn first_part(draft: &mut Draft, group: usize, endless: &Op, changes: u64) -> Op
     }
 }
 
-/// One change.
+/// One change, with a mark at times: a mark takes CPU time that no workload without one takes.
 fn changes(draft: &mut Draft) -> Program {
     let has_cgroups = !draft.workload.cgroups.is_empty();
     let change = match draft.prng.below(6) {
@@ -55,5 +55,8 @@ fn changes(draft: &mut Draft) -> Program {
         4 => Op::SetSlice(draft.magnitude(SLICE_NS.0, SLICE_NS.1)),
         _ => Op::SetNice(nice(draft)),
     };
-    vec![change]
+    match draft.one_in(4) {
+        true => vec![Op::Mark("change".to_owned()), change],
+        false => vec![change],
+    }
 }

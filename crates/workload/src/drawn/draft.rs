@@ -134,7 +134,10 @@ impl Draft {
         let mean_ns = grains(mean_ns).max(GRAIN_NS);
         match self.one_in(2) {
             true => Duration::Fixed(mean_ns),
-            false => Duration::Uniform { low: mean_ns.div_ceil(2), high: mean_ns + mean_ns / 2 },
+            false => Duration::Uniform {
+                low: grains(mean_ns / 2).max(GRAIN_NS),
+                high: grains(mean_ns + mean_ns / 2).max(2 * GRAIN_NS),
+            },
         }
     }
 
@@ -142,7 +145,7 @@ impl Draft {
         Op::Sleep(self.length(mean_ns))
     }
 
-    /// Operations that compute about so long: at once, in pieces with yields or marks between them, by the clock, or
+    /// Operations that compute about so long: at once, in pieces with or without yields between them, by the clock, or
     /// with memory that is touched.
     pub(super) fn work(&mut self, mean_ns: u64) -> Program {
         let mean_ns = mean_ns.max(RUN_NS_MIN);
@@ -155,8 +158,7 @@ impl Draft {
                 let piece = Op::Run(self.length((mean_ns / pieces).max(RUN_NS_MIN)));
                 vec![Op::Loop(Some(pieces), vec![piece, Op::Yield])]
             }
-            3 => vec![run, Op::Mark("work".to_owned())],
-            4 => {
+            3 => {
                 let half = Op::Run(self.length((mean_ns / 2).max(RUN_NS_MIN)));
                 vec![half.clone(), half]
             }
