@@ -151,3 +151,15 @@ fn every_operation_that_a_real_task_has_is_drawn() {
     assert!(rare.is_empty(), "in fewer than 2 % of the workloads: {rare:?}");
     assert!(smallest <= 2 && largest >= 18, "{smallest} to {largest} tasks");
 }
+
+#[test]
+fn one_that_the_check_refuses_is_drawn_again() {
+    let workload = draw(5, 1806, drawn_cpus(1806));
+    assert_eq!(check(&workload), Ok(()), "{}", to_toml(&workload));
+}
+
+/// The history of the seeds in the reports means these workloads.
+#[test]
+fn a_seed_keeps_its_workload() {
+    insta::assert_snapshot!(to_toml(&draw(7, 4, 2)));
+}

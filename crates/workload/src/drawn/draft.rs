@@ -12,8 +12,8 @@ use crate::prng::Prng;
 const CYCLE_NS: (u64, u64) = (300_000, 60_000_000);
 /// Drawn lengths are whole microseconds.
 const GRAIN_NS: u64 = 1_000;
-/// The shortest computation, ns.
-const RUN_NS_MIN: u64 = 5_000;
+/// The shortest computation, ns: shorter ones measure the costs of system calls alone.
+const RUN_NS_MIN: u64 = 20_000;
 /// The shortest sleep, ns.
 const SLEEP_NS_MIN: u64 = 20_000;
 /// The most of a cycle that a task that also sleeps computes, thousandths.
@@ -123,9 +123,12 @@ impl Draft {
         self.pace_of(cycle_ns, permille)
     }
 
-    /// The same with the length of the cycle, ns.
-    pub(super) fn pace_of(&self, cycle_ns: u64, permille: u64) -> Pace {
-        let run_ns = grains(cycle_ns * permille.clamp(1, DUTY_MAX) / 1_000).max(RUN_NS_MIN);
+    /// The same with the length of the cycle, ns; longer where a computation would be shorter than the shortest one, so
+    /// that the load stays.
+    fn pace_of(&self, cycle_ns: u64, permille: u64) -> Pace {
+        let permille = permille.clamp(1, DUTY_MAX);
+        let cycle_ns = cycle_ns.max(RUN_NS_MIN * 1_000 / permille);
+        let run_ns = grains(cycle_ns * permille / 1_000).max(RUN_NS_MIN);
         Pace { run_ns, sleep_ns: grains(cycle_ns.saturating_sub(run_ns)).max(SLEEP_NS_MIN) }
     }
 

@@ -17,6 +17,7 @@ mod locks;
 mod messages;
 mod placement;
 
+use crate::check::check;
 use crate::model::Workload;
 use crate::prng::Prng;
 use draft::Draft;
@@ -30,6 +31,8 @@ pub const DRAWN_CPUS: [u32; 3] = [1, 2, 4];
 
 /// Most tasks of one part.
 const PART_TASKS_MAX: u32 = 9;
+/// Draws for one index.
+const DRAWS_MAX: u64 = 8;
 /// Parts of a workload.
 const PARTS_MAX: u64 = 6;
 /// Ranges of the load, percent of what the CPUs can do: idle, partly used, full, overloaded.
@@ -66,10 +69,24 @@ pub fn drawn_cpus(index: u32) -> u32 {
 }
 
 /// Draws a workload for a machine of `cpus` CPUs (at least 1). Equal arguments give equal workloads; each passes
-/// [`crate::check()`] and has 1 to [`DRAWN_TASKS_MAX`] tasks at a time.
+/// [`crate::check()`] and has 1 to [`DRAWN_TASKS_MAX`] tasks at a time. One that the check refuses is drawn again, at
+/// most `DRAWS_MAX` times in all.
 pub fn draw(seed: u64, index: u32, cpus: u32) -> Workload {
     let cpus = cpus.max(1);
     let prng = Prng::new(seed).fork(u64::from(index)).fork(u64::from(cpus));
+    let name = format!("drawn:{seed}.{index},cpus={cpus}");
+    let mut workload = once(prng.clone(), cpus, name.clone());
+    for again in 1..DRAWS_MAX {
+        if check(&workload).is_ok() {
+            break;
+        }
+        workload = once(prng.fork(again), cpus, name.clone());
+    }
+    workload
+}
+
+/// Draws a workload that is not checked yet.
+fn once(prng: Prng, cpus: u32, name: String) -> Workload {
     let mut draft = Draft::new(prng, cpus);
     let (low, high) = LOADS[draft.prng.below(LOADS.len() as u64) as usize];
     let load_percent = draft.prng.between(low, high);
@@ -88,7 +105,7 @@ pub fn draw(seed: u64, index: u32, cpus: u32) -> Workload {
     changes::change(&mut draft);
     let plural = if cpus == 1 { "" } else { "s" };
     Workload {
-        name: format!("drawn:{seed}.{index},cpus={cpus}"),
+        name,
         description: format!("drawn for {cpus} CPU{plural}, load about {load_percent} %"),
         duration_ns: DRAWN_DURATION_NS,
         ..draft.finish()
