@@ -3,6 +3,7 @@
 mod contention;
 #[cfg(test)]
 mod documented;
+mod drawn;
 mod exit_codes;
 mod install;
 mod kernels;
@@ -11,6 +12,7 @@ mod record;
 mod top;
 
 pub(crate) use contention::ContentionArgs;
+pub(crate) use drawn::DrawnArgs;
 pub(crate) use exit_codes::EXIT_CODES;
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
@@ -231,6 +233,8 @@ pub(crate) struct ReproduceArgs {
     /// How the schedulers' instructions are executed
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub(crate) engine: EngineChoice,
+    #[command(flatten)]
+    pub(crate) drawn: DrawnArgs,
     #[command(flatten)]
     pub(crate) page: PageArgs,
 }

@@ -8,6 +8,7 @@ mod contention;
 mod diagnose;
 mod docs;
 mod doctor;
+mod drawn;
 mod experiments;
 mod failures;
 mod interrupt;

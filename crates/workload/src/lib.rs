@@ -11,6 +11,7 @@ mod cgroups;
 mod check;
 mod describe;
 mod diagnostic;
+mod drawn;
 mod join;
 pub mod library;
 pub mod limits;
@@ -29,6 +30,7 @@ mod write;
 pub use check::check;
 pub use describe::describe;
 pub use diagnostic::{Diagnostic, WorkloadError};
+pub use drawn::{DRAWN_CPUS, DRAWN_DURATION_NS, DRAWN_TASKS_MAX, draw, drawn_cpus};
 pub use library::from_spec;
 pub use model::{
     BUSY_LOOK_NS, Barrier, BarrierId, Carrier, Cgroup, CgroupId, Condition, ConditionId, CpuList,

@@ -2,6 +2,7 @@
 
 mod diagnostics;
 mod docs;
+mod drawn;
 mod library;
 mod parser;
 mod rt_app;

@@ -6,6 +6,7 @@ mod compare;
 mod contention;
 mod diagnose;
 mod doctor;
+mod drawn;
 mod experiment_runs;
 pub(crate) mod kernels;
 mod load;
@@ -19,6 +20,7 @@ mod reproduce;
 mod run;
 mod sched;
 mod schema;
+mod seed_history;
 mod top;
 mod workload;
 

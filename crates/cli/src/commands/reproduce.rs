@@ -13,9 +13,9 @@ use fairground_machine::Path;
 use fairground_report::{Document, Table};
 use fairground_session::{Failure, Outcome, did_you_mean};
 
-use super::experiment_runs;
+use super::{drawn, experiment_runs};
 use crate::args::{Cli, ReproduceArgs};
-use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top};
+use crate::experiment::{Draw, Experiment, Figures, Run, UserTimeEntry, top};
 use crate::interrupt;
 use crate::pictures;
 use crate::present;
@@ -28,6 +28,10 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         return list(cli);
     };
     let experiment = find(name)?;
+    if let Some(seed) = args.drawn.seed {
+        let draw = Draw { seed, points: args.drawn.points };
+        return drawn::reproduce(cli, args, &experiment, draw);
+    }
     pictures::prepare(&args.page)?;
     let runs = experiment.runs()?;
     let mut figures: BTreeMap<String, Figures> =
@@ -85,10 +89,10 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
 
 /// The runs on real kernels that were not possible here, by the reason.
 #[derive(Default)]
-struct Unmade(Vec<(String, Vec<String>)>);
+pub(super) struct Unmade(Vec<(String, Vec<String>)>);
 
 impl Unmade {
-    fn add(&mut self, run: &str, failure: &Failure) {
+    pub(super) fn add(&mut self, run: &str, failure: &Failure) {
         let reason = failure.to_string();
         match self.0.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, runs)) => runs.push(run.to_owned()),
@@ -101,7 +105,7 @@ impl Unmade {
     }
 
     /// One for each reason.
-    fn notes(&self) -> impl Iterator<Item = String> {
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(why, runs)| format!("{}: not measured: {why}", runs.join(", ")))
     }
 }
@@ -186,7 +190,7 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
 }
 
 /// The figures of the machine and of its groups whose pages are asked for.
-fn analysed(figures: &mut Figures, outcome: &Outcome, is_asked: impl Fn(&str) -> bool) {
+pub(super) fn analysed(figures: &mut Figures, outcome: &Outcome, is_asked: impl Fn(&str) -> bool) {
     let Analysis { machine, groups, .. } = &outcome.analysis;
     for metric in metric::MACHINE.iter().filter(|metric| is_asked(metric.name)) {
         let value = in_ms((metric.read)(machine), metric.unit);

@@ -83,6 +83,8 @@ pub(crate) struct Gap {
 pub(crate) struct Rules<'a> {
     pub(crate) tolerances: &'a [Tolerance],
     pub(crate) powers: &'a [Power],
+    /// Whether a metric without power is not measured.
+    pub(crate) needs_power: bool,
     pub(crate) gaps: &'a [Gap],
     pub(crate) sweeps: &'a [Sweep],
 }
@@ -107,7 +109,7 @@ impl Tolerance {
 
 impl Rules<'_> {
     /// Whether a metric was seen to move, on every target on which it was tried, and was tried at all.
-    pub(crate) fn has_power(&self, metric: &str, figures: &BTreeMap<String, Figures>) -> bool {
+    fn has_power(&self, metric: &str, figures: &BTreeMap<String, Figures>) -> bool {
         let mut tried = self.powers.iter().filter(|p| p.metric == metric).peekable();
         tried.peek().is_some() && tried.all(|power| self.moves(power, figures))
     }
@@ -143,8 +145,8 @@ impl Rules<'_> {
         points: &[Point],
         figures: &BTreeMap<String, Figures>,
     ) -> Vec<AgreementCell> {
-        let powered: Vec<bool> =
-            self.tolerances.iter().map(|t| self.has_power(&t.metric, figures)).collect();
+        let has_power = |t: &Tolerance| !self.needs_power || self.has_power(&t.metric, figures);
+        let powered: Vec<bool> = self.tolerances.iter().map(has_power).collect();
         let of_starts = |sweep: &str, point: &Point| {
             let names = self.starts(sweep, point);
             Figures::of_starts(names.iter().filter_map(|name| figures.get(name)))

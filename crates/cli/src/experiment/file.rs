@@ -6,6 +6,7 @@ use fairground_session::{Failure, RunSpec, check_version, did_you_mean};
 use serde::Deserialize;
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
+use super::drawn::Drawn;
 use super::entry::{RunEntry, UserTimeEntry};
 use super::given::{Given, Range};
 use super::locks::{Locks, each_model};
@@ -35,13 +36,13 @@ pub(crate) struct Experiment {
     #[serde(default)]
     defaults: Defaults,
     #[serde(default, rename = "run")]
-    runs: Vec<RunEntry>,
+    pub(super) runs: Vec<RunEntry>,
     /// The points at which sweeps run.
     #[serde(default, rename = "point")]
     pub(crate) points: Vec<Point>,
     /// Runs at every point.
     #[serde(default, rename = "sweep")]
-    sweeps: Vec<Sweep>,
+    pub(super) sweeps: Vec<Sweep>,
     /// Figures from elsewhere at every point.
     #[serde(default, rename = "published")]
     published: Vec<Published>,
@@ -51,6 +52,11 @@ pub(crate) struct Experiment {
     /// Comparisons of real kernels with simulations.
     #[serde(default, rename = "agreement")]
     pub(crate) agreements: Vec<Agreement>,
+    /// Whether its points are drawn: it has no powers of its own.
+    #[serde(skip)]
+    pub(super) is_drawn: bool,
+    /// What is compared at points that are drawn at random.
+    pub(super) drawn: Option<Drawn>,
     /// Tolerances of the comparisons.
     #[serde(default, rename = "tolerance")]
     tolerances: Vec<Tolerance>,
@@ -176,20 +182,42 @@ impl Experiment {
             each_model(experiment.sweeps, |s| (&mut s.name, &mut s.locks, &mut s.against));
         experiment.runs =
             each_model(experiment.runs, |r| (&mut r.name, &mut r.locks, &mut r.against));
-        let is_real = |on: Option<&str>| {
-            let default = experiment.defaults.words.get("on").and_then(toml::Value::as_str);
-            on.or(default).is_some_and(|on| on != SIMULATED)
-        };
         let swept = experiment
             .sweeps
             .iter()
-            .flat_map(|sweep| sweep.runs(&experiment.points, is_real(sweep.on())));
+            .flat_map(|sweep| sweep.runs(&experiment.points, experiment.is_real(sweep.on())));
         let (runs, given): (Vec<_>, Vec<_>) =
             (swept.collect(), experiment.published.iter().flat_map(Published::given).collect());
         experiment.runs.extend(runs);
         experiment.given.extend(given);
         experiment.check(file)?;
         Ok(experiment)
+    }
+
+    /// Whether runs with this target, or that of the defaults, are on a real kernel.
+    pub(super) fn is_real(&self, on: Option<&str>) -> bool {
+        let default = self.defaults.words.get("on").and_then(toml::Value::as_str);
+        on.or(default).is_some_and(|on| on != SIMULATED)
+    }
+
+    /// The experiment without anything that it runs or shows: its name, defaults and tolerances.
+    pub(super) fn with_rules_alone(&self) -> Experiment {
+        Experiment {
+            points: Vec::new(),
+            sweeps: Vec::new(),
+            runs: Vec::new(),
+            published: Vec::new(),
+            matrices: Vec::new(),
+            agreements: Vec::new(),
+            drawn: None,
+            powers: Vec::new(),
+            gaps: Vec::new(),
+            given: Vec::new(),
+            tables: Vec::new(),
+            tops: Vec::new(),
+            claims: Vec::new(),
+            ..self.clone()
+        }
     }
 
     /// Where the given and the published figures stand: name and source.
@@ -213,6 +241,7 @@ impl Experiment {
         Rules {
             tolerances: &self.tolerances,
             powers: &self.powers,
+            needs_power: !self.is_drawn,
             gaps: &self.gaps,
             sweeps: &self.sweeps,
         }
@@ -349,6 +378,9 @@ impl Experiment {
         let swept = self.sweeps.iter().flat_map(|s| s.points.iter().flatten());
         let left_out = self.agreements.iter().flat_map(|a| a.without.keys());
         self.refuse_unknown_points(file, left_out.chain(swept))?;
+        let titles = || self.agreements.iter().map(|agreement| agreement.title.as_str());
+        let drawn = self.drawn.iter().flat_map(|drawn| &drawn.agreements);
+        refuse_unknown(&format!("{file}: no agreement"), drawn, titles)?;
         let metrics = || self.tolerances.iter().map(|tolerance| tolerance.metric.as_str());
         let moving = self.powers.iter().map(|power| &power.metric);
         refuse_unknown(&format!("{file}: no tolerance for"), moving, metrics)

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod cell;
+mod drawn;
 mod entry;
 mod figures;
 mod file;
@@ -15,6 +16,7 @@ mod words;
 
 pub(crate) use agreement::Rules;
 pub(crate) use cell::{AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Tally};
+pub(crate) use drawn::Draw;
 pub(crate) use entry::UserTimeEntry;
 pub(crate) use figures::{Figures, Sample};
 pub(crate) use file::{Claim, EXPERIMENT_FORMAT, Experiment, Run};

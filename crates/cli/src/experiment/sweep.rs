@@ -37,7 +37,7 @@ pub(crate) struct Sweep {
     /// At each point it runs once with each of them: lead-ins of simulated runs, holds of runs on a real kernel. Empty:
     /// as its words say.
     #[serde(default)]
-    starts: Vec<String>,
+    pub(super) starts: Vec<String>,
     /// What the workload's locks are; with a list there is a sweep for each.
     pub(super) locks: Option<Locks>,
     /// The sweep to whose runs the changes are relative.
@@ -73,6 +73,21 @@ pub(crate) struct Matrix {
 /// What a run or a given figure at a point is called.
 pub(crate) fn at_point(name: &str, point: &str) -> String {
     format!("{name} {point}")
+}
+
+impl Point {
+    /// A point that is called as its workload.
+    pub(super) fn drawn(workload: String, cpus: u32) -> Point {
+        Point {
+            name: workload.clone(),
+            workload,
+            cpus: Some(cpus),
+            duration: None,
+            metric: None,
+            label: None,
+            decimals: None,
+        }
+    }
 }
 
 impl Sweep {

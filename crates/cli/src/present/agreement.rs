@@ -75,7 +75,7 @@ fn power_table(rules: &Rules<'_>, figures: &BTreeMap<String, Figures>) -> Table 
         .table()
 }
 
-fn cells_table(title: &str, cells: &[AgreementCell]) -> Table {
+pub(super) fn cells_table(title: &str, cells: &[AgreementCell]) -> Table {
     let number = |value: Option<f64>| Cell::known(value, |value| Cell::float(value, 3));
     let ratio =
         |cell: &AgreementCell| Some(cell.simulated? / cell.real.filter(|real| *real != 0.0)?);

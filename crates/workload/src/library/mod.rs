@@ -2,6 +2,7 @@
 
 mod containers;
 mod critical;
+mod drawn;
 mod jobs;
 mod load;
 mod messages;
@@ -33,6 +34,7 @@ const ENTRIES: &[Entry] = &[
     containers::CONTAINERS,
     critical::CRITICAL,
     jobs::DBENCH,
+    drawn::DRAWN,
     phases::FAIRTEST,
     rhythm::FORKSTORM,
     messages::HACKBENCH,

@@ -30,6 +30,7 @@ impl Owned {
         Rules {
             tolerances: &self.tolerances,
             powers: &self.powers,
+            needs_power: true,
             gaps: &self.gaps,
             sweeps: &self.sweeps,
         }
