@@ -4,6 +4,7 @@ mod contention;
 #[cfg(test)]
 mod documented;
 mod exit_codes;
+mod follow;
 mod install;
 mod kernels;
 mod load;
@@ -12,6 +13,7 @@ mod top;
 
 pub(crate) use contention::ContentionArgs;
 pub(crate) use exit_codes::EXIT_CODES;
+pub(crate) use follow::FollowArgs;
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     Contention(ContentionArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
+    /// Compare a scheduler's decisions, one by one, with those of a recording, on the recorded timeline
+    Follow(FollowArgs),
     /// Run a published experiment again: published figures beside measured ones
     Reproduce(ReproduceArgs),
     /// Attach a scheduler to the running kernel until Ctrl-C, and show what it does (root; a kernel with sched_ext)

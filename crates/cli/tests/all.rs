@@ -10,6 +10,7 @@ mod docs;
 mod doctor;
 mod experiments;
 mod failures;
+mod follow;
 mod interrupt;
 mod load;
 mod own_scheduler;

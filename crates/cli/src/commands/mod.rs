@@ -7,6 +7,7 @@ mod contention;
 mod diagnose;
 mod doctor;
 mod experiment_runs;
+mod follow;
 pub(crate) mod kernels;
 mod load;
 mod man;
@@ -40,6 +41,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Diagnose(args) => diagnose::diagnose(cli, args),
         Command::Contention(args) => contention::contention(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
+        Command::Follow(args) => follow::follow(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),
         Command::Top(args) => top::top(cli, args),
         Command::Load(args) => load::load(cli, args),
