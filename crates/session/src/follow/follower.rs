@@ -417,8 +417,8 @@ impl<'a> Follower<'a> {
         let outside = self.of_class.iter().skip(1).filter(|of_class| !**of_class).count();
         if outside > 0 {
             notes.push(format!(
-                "{outside} tasks without a nice value are of other classes: the scheduler does not \
-                 have a CPU while one of them runs"
+                "tasks of other classes, without a nice value: {outside}; the scheduler does not have \
+                 a CPU while one of them runs"
             ));
         }
         notes
