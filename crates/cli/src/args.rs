@@ -5,6 +5,7 @@ mod contention;
 mod documented;
 mod drawn;
 mod exit_codes;
+mod follow;
 mod install;
 mod kernels;
 mod load;
@@ -14,6 +15,7 @@ mod top;
 pub(crate) use contention::ContentionArgs;
 pub(crate) use drawn::DrawnArgs;
 pub(crate) use exit_codes::EXIT_CODES;
+pub(crate) use follow::FollowArgs;
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Contention(ContentionArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
+    /// Compare a scheduler's decisions, one by one, with those of a recording, on the recorded timeline
+    Follow(FollowArgs),
     /// Run a published experiment again: published figures beside measured ones
     Reproduce(ReproduceArgs),
     /// Attach a scheduler to the running kernel until Ctrl-C, and show what it does (root; a kernel with sched_ext)

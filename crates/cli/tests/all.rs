@@ -11,6 +11,7 @@ mod doctor;
 mod drawn;
 mod experiments;
 mod failures;
+mod follow;
 mod interrupt;
 mod load;
 mod own_scheduler;

@@ -4,7 +4,7 @@ use fairground_bpf::{Global, Memory};
 use fairground_trace::TaskId;
 
 use crate::Machine;
-use crate::kernel::{ScxState, Task};
+use crate::kernel::{ScxState, Slot, Task};
 use crate::layout::offsets::task as field;
 
 /// The `task_struct` fields of a task.
@@ -104,17 +104,27 @@ impl Machine {
         for slot in self.kernel.tasks.free_places() {
             exists[slot.index()] = false;
         }
-        let mem = self.program.memory();
         let living = self.kernel.tasks.iter().filter(|(slot, _)| exists[slot.index()]);
         living
-            .filter_map(|(_, task)| {
-                let word = |(map, offset): &(String, u64)| {
-                    let at = self.program.task_storage(map, task.addr)?;
-                    mem.load_u64(at.checked_add(*offset)?).ok()
-                };
-                Some((task.id, TaskView::of(task, mem)?, words.iter().map(word).collect()))
+            .filter_map(|(slot, task)| {
+                let (view, words) = self.read_task(slot, words)?;
+                Some((task.id, view, words))
             })
             .collect()
+    }
+
+    /// The same of the task at a place.
+    pub(crate) fn read_task(
+        &self,
+        slot: Slot,
+        words: &[(String, u64)],
+    ) -> Option<(TaskView, Vec<Option<u64>>)> {
+        let (task, mem) = (self.kernel.task(slot), self.program.memory());
+        let word = |(map, offset): &(String, u64)| {
+            let at = self.program.task_storage(map, task.addr)?;
+            mem.load_u64(at.checked_add(*offset)?).ok()
+        };
+        Some((TaskView::of(task, mem)?, words.iter().map(word).collect()))
     }
 }
 

@@ -144,6 +144,13 @@ impl OpsTable {
 }
 
 impl Policy {
+    /// The function of the object that is a callback; `None` if the scheduler does not have that callback.
+    pub fn callback(&self, kind: CallbackKind) -> Option<&str> {
+        let op = Op::ALL.iter().find(|op| op.kind() == kind && kind != CallbackKind::Other)?;
+        let function = self.ops.function(*op)?;
+        self.image.linked().functions.get(function).map(|function| function.name.as_str())
+    }
+
     /// Finds the scheduler in an object and compiles it for `engine`.
     ///
     /// # Errors

@@ -22,6 +22,7 @@
 //! is what they leave, too.
 
 mod failure;
+mod follow;
 mod input;
 mod origin;
 mod outcome;
@@ -33,6 +34,10 @@ mod spec;
 mod verdict;
 
 pub use failure::{Failure, did_you_mean};
+pub use follow::{
+    Agreement, DecidedBy, Decision, Difference, Differences, FollowPlan, Followed,
+    Kind as DifferenceKind, Known, Verdict as FollowVerdict,
+};
 pub use input::{
     OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT,
     Target, Variant, analyse_recording_watched, at_settings, check_version, compile_scheduler,

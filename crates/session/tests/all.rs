@@ -1,5 +1,6 @@
 //! The tests of sessions, in one program.
 
+mod follow;
 mod replay;
 mod runs;
 mod self_replay;

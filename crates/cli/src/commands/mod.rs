@@ -8,6 +8,7 @@ mod diagnose;
 mod doctor;
 mod drawn;
 mod experiment_runs;
+mod follow;
 pub(crate) mod kernels;
 mod load;
 mod man;
@@ -42,6 +43,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Diagnose(args) => diagnose::diagnose(cli, args),
         Command::Contention(args) => contention::contention(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
+        Command::Follow(args) => follow::follow(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),
         Command::Top(args) => top::top(cli, args),
         Command::Load(args) => load::load(cli, args),

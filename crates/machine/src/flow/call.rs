@@ -10,7 +10,7 @@ use crate::op::Op;
 
 /// Instructions of the scheduler's program, and the divisions among them, at the start of a path.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meter {
+pub(crate) struct Meter {
     insns: u64,
     divisions: u64,
 }
@@ -120,13 +120,13 @@ impl Machine {
 
     /// Begins to measure what the scheduler's program executes.
     #[inline]
-    pub(super) fn meter(&self) -> Meter {
+    pub(crate) fn meter(&self) -> Meter {
         Meter { insns: self.program.insns(), divisions: self.program.divisions() }
     }
 
     /// Instructions since `meter`, booked on a path.
     #[inline]
-    pub(super) fn book(&mut self, path: Path, meter: Meter) -> u64 {
+    pub(crate) fn book(&mut self, path: Path, meter: Meter) -> u64 {
         let insns = self.program.insns() - meter.insns;
         let divisions = self.program.divisions() - meter.divisions;
         self.kernel.counters.count_path(path, insns, divisions);

@@ -174,7 +174,7 @@ impl Machine {
     }
 
     /// `yield_task_scx`. Callback: `yield`; without it the slice ends.
-    fn yield_task(&mut self, slot: Slot) -> Step {
+    pub(crate) fn yield_task(&mut self, slot: Slot) -> Step {
         if self.has(Op::Yield) {
             let addr = self.kernel.task(slot).addr;
             let meter = self.meter();

@@ -1,6 +1,6 @@
 //! Fork and exit.
 
-use fairground_trace::{EventKind, TaskInfo, TaskState};
+use fairground_trace::{EventKind, TaskId, TaskInfo, TaskState};
 
 use super::{Machine, Step};
 use crate::Path;
@@ -10,6 +10,21 @@ use crate::cpuset::CpuMask;
 use crate::kernel::{CgroupRef, OpsState, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{init_task_args, task as field};
 use crate::op::Op;
+
+/// What a new task begins with.
+#[derive(Debug)]
+pub(crate) struct Birth<'a> {
+    /// Its number in the trace.
+    pub(crate) id: TaskId,
+    /// What it does in user space.
+    pub(crate) actor: ActorId,
+    pub(crate) pid: u32,
+    pub(crate) comm: &'a str,
+    pub(crate) nice: i8,
+    pub(crate) cgroup: CgroupRef,
+    /// The CPUs on which it may run.
+    pub(crate) allowed: CpuMask,
+}
 
 impl Machine {
     /// `copy_process` and `wake_up_new_task` on the executing CPU. Callbacks: `init_task`, `enable`, `set_weight`; then
@@ -28,15 +43,7 @@ impl Machine {
             self.kernel.emit(this, 0, EventKind::Fork { parent, child });
         }
         let (cpu, _) = self.select_task_rq(slot, this, wake::FORK)?;
-        // `__set_task_cpu`: a new task's first place is no migration.
-        let mem = self.program.memory();
-        self.kernel.task_mut(slot).cpu = cpu;
-        let addr = self.kernel.task(slot).addr;
-        for at in [field::THREAD_INFO_CPU, field::WAKE_CPU, field::RECENT_USED_CPU] {
-            mem.store_u32(addr + at, cpu)?;
-        }
-        self.kernel.mark_runnable(mem, slot)?;
-        self.activate_woken(slot, enq::INITIAL | enq::NOCLOCK)?;
+        self.activate_new(slot, cpu)?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.counters.wakeups += 1;
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
@@ -48,10 +55,22 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes a place in the slab and fills in what a new `task_struct` holds (`__sched_fork`, `init_scx_entity`).
+    /// The second half of `wake_up_new_task`: a new task is queued for a CPU. Callbacks: `runnable`, `enqueue`.
+    pub(crate) fn activate_new(&mut self, slot: Slot, cpu: u32) -> Step {
+        // `__set_task_cpu`: a new task's first place is no migration.
+        let mem = self.program.memory();
+        self.kernel.task_mut(slot).cpu = cpu;
+        let addr = self.kernel.task(slot).addr;
+        for at in [field::THREAD_INFO_CPU, field::WAKE_CPU, field::RECENT_USED_CPU] {
+            mem.store_u32(addr + at, cpu)?;
+        }
+        self.kernel.mark_runnable(mem, slot)?;
+        self.activate_woken(slot, enq::INITIAL | enq::NOCLOCK)
+    }
+
+    /// The task of an actor, as its group of the workload begins.
     fn new_task(&mut self, parent: Option<Slot>, actor: ActorId) -> Step<Slot> {
         let (slot, pid) = self.kernel.tasks.take_place();
-        let addr = self.kernel.tasks.addr(slot);
         let spec = self.actors.spec(actor);
         let nice = self.nices[spec];
         // Where its group of the workload begins (`CLONE_INTO_CGROUP`), or where its parent is.
@@ -66,8 +85,16 @@ impl Machine {
         info.allowed_cpus = (allowed != all).then(|| ranges(&allowed));
         let comm = info.comm.clone();
         let id = self.kernel.trace.add_task(info);
+        let birth = Birth { id, actor, pid, comm: &comm, nice, cgroup, allowed };
+        self.put_task(slot, parent, &birth)?;
+        Ok(slot)
+    }
+
+    /// Fills in what a new `task_struct` holds (`__sched_fork`, `init_scx_entity`).
+    pub(crate) fn put_task(&mut self, slot: Slot, parent: Option<Slot>, birth: &Birth<'_>) -> Step {
+        let &Birth { id, actor, pid, comm, nice, cgroup, allowed } = birth;
         let task = Task {
-            addr,
+            addr: self.kernel.tasks.addr(slot),
             id,
             actor,
             pid,
@@ -108,15 +135,14 @@ impl Machine {
         };
         self.kernel.tasks.put(slot, task);
         let mem = self.program.memory();
-        self.kernel.write_new_task(mem, slot, parent, &comm)?;
+        self.kernel.write_new_task(mem, slot, parent, comm)?;
         self.kernel.set_allowed(mem, slot, &allowed)?;
-        self.kernel.task(slot).publish_nice(mem)?;
-        Ok(slot)
+        self.kernel.task(slot).publish_nice(mem)
     }
 
     /// `scx_fork`: the scheduler may refuse a task; the fork fails then, which no workload here can handle, so that the
     /// scheduler's time in charge ends. True: it accepted the task. Callback: `init_task`.
-    fn init_task(&mut self, slot: Slot) -> Step<bool> {
+    pub(crate) fn init_task(&mut self, slot: Slot) -> Step<bool> {
         let addr = self.kernel.task(slot).addr;
         if self.has(Op::InitTask) {
             let mem = self.program.memory();
@@ -146,7 +172,7 @@ impl Machine {
     }
 
     /// `scx_ops_enable_task`. Callbacks: `enable`, `set_weight`.
-    fn enable_task(&mut self, slot: Slot) -> Step {
+    pub(crate) fn enable_task(&mut self, slot: Slot) -> Step {
         self.call_task(Op::Enable, slot, None);
         self.kernel.task_mut(slot).scx_state = ScxState::Enabled;
         self.kernel.task(slot).publish_flags(self.program.memory())?;
@@ -163,20 +189,27 @@ impl Machine {
         }
         let task = self.kernel.task_mut(slot);
         task.stage = Stage::Advance;
-        let (id, actor, addr) = (task.id, task.actor, task.addr);
+        let (id, actor) = (task.id, task.actor);
         self.kernel.emit(cpu, 0, EventKind::Exit { task: id });
         self.schedule(Some(TaskState::Dead))?;
         self.at_its_cost(cpu, |machine| {
             machine.exit_task(slot);
             Ok(())
         })?;
+        self.reap(slot);
+        self.actors.release(actor);
+        Ok(())
+    }
+
+    /// What is left of a task that is gone: its place is free again.
+    pub(crate) fn reap(&mut self, slot: Slot) {
+        let task = self.kernel.task_mut(slot);
+        let (id, addr) = (task.id, task.addr);
+        let ran = std::mem::take(&mut task.sum_exec_ns);
         self.program.task_storage_free(addr);
-        let ran = std::mem::take(&mut self.kernel.task_mut(slot).sum_exec_ns);
         self.kernel.reaped_exec_ns += ran;
         self.kernel.caches.forget(id);
         self.kernel.tasks.free(slot);
-        self.actors.release(actor);
-        Ok(())
     }
 
     /// `scx_ops_exit_task`: the task leaves the scheduler. Callbacks: `disable`, `exit_task`.

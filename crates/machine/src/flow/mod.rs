@@ -24,6 +24,10 @@ mod timer;
 mod wakeup;
 
 pub(crate) use crate::machine::Machine;
+pub(crate) use call::Meter;
+pub(crate) use enqueue::Sticky;
+pub(crate) use fork::Birth;
+pub(crate) use schedule::Pick;
 
 /// What a step returns: a trap here is a fault of the machine's own accesses, not of the scheduler's.
 pub(crate) type Step<T = ()> = Result<T, fairground_bpf::Trap>;

@@ -13,7 +13,8 @@ use crate::layout::offsets;
 use crate::op::Op;
 
 /// The result of the pass.
-enum Pick {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
     /// The previous task continues.
     Keep,
     /// This task.
@@ -62,7 +63,7 @@ impl Machine {
     }
 
     /// `try_to_block_task`: off the run queue.
-    fn block(&mut self, slot: Slot, state: TaskState) -> Step {
+    pub(crate) fn block(&mut self, slot: Slot, state: TaskState) -> Step {
         let dead = state == TaskState::Dead;
         self.kernel.task_mut(slot).state = state;
         let flags = deq::SLEEP | deq::NOCLOCK | if dead { deq::SPECIAL } else { 0 };
@@ -80,7 +81,7 @@ impl Machine {
 
     /// `balance_one` and `pick_task_scx`.
     #[inline(always)]
-    fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
+    pub(crate) fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
         self.kernel.rq(cpu).in_balance = true;
         let keep = self.balance(cpu, prev);
         self.kernel.rq(cpu).in_balance = false;
@@ -150,7 +151,7 @@ impl Machine {
     }
 
     /// `put_prev_set_next_task` and the switch itself. True: the idle task that comes next shall make room at once.
-    fn switch(
+    pub(crate) fn switch(
         &mut self,
         cpu: u32,
         prev: Option<Slot>,
@@ -182,7 +183,7 @@ impl Machine {
 
     /// The pass after a thread of a higher class, which no callback reports. `prev`: what ran before that thread;
     /// `meter`: since when this pass is going on.
-    pub(super) fn schedule_after_stop(
+    pub(crate) fn schedule_after_stop(
         &mut self,
         cpu: u32,
         prev: Option<Slot>,
@@ -204,7 +205,7 @@ impl Machine {
     /// `context_switch` to what was chosen by so many instructions, with its event and what it costs. `prev`: what ran
     /// before, and the state in which it leaves.
     #[inline(always)]
-    fn enter_next(
+    pub(crate) fn enter_next(
         &mut self,
         cpu: u32,
         (prev, prev_state): (Option<Slot>, TaskState),

@@ -5,7 +5,7 @@ use fairground_trace::CallbackKind;
 
 use super::call::Entry;
 use super::{Machine, Step};
-use crate::kernel::{Permission, agenda};
+use crate::kernel::{Permission, Timer, agenda};
 
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
@@ -15,19 +15,23 @@ impl Machine {
         let cpu = timer.cpu;
         self.on_cpu(cpu, |machine| {
             machine.kernel.wake_from_idle(cpu);
-            if machine.broken {
-                return Ok(());
-            }
-            let insns = machine.in_interrupt(|machine| {
-                let what = || "a timer's callback".to_owned();
-                Ok(machine
-                    .execute_unlocked(CallbackKind::Timer, timer.callback, timer.args, what)
-                    .1)
-            })?;
-            let ns = machine.kernel.cost.timer_irq_ns + machine.policy_ns(insns);
-            machine.kernel.charge(cpu, ns);
-            Ok(())
+            machine.run_timer(timer)
         })
+    }
+
+    /// A timer's callback, as an interrupt of the executing CPU.
+    pub(crate) fn run_timer(&mut self, timer: Timer) -> Step {
+        if self.broken {
+            return Ok(());
+        }
+        let insns = self.in_interrupt(|machine| {
+            let what = || "a timer's callback".to_owned();
+            let (kind, function) = (CallbackKind::Timer, timer.callback);
+            Ok(machine.execute_unlocked(kind, function, timer.args, what).1)
+        })?;
+        let ns = self.kernel.cost.timer_irq_ns + self.policy_ns(insns);
+        self.kernel.charge(timer.cpu, ns);
+        Ok(())
     }
 
     /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without

@@ -28,22 +28,27 @@ impl Machine {
         let meter = self.meter();
         let flags = wake::TTWU | if sync { wake::SYNC } else { 0 };
         let (cpu, selected) = self.select_task_rq(slot, prev_cpu, flags)?;
-        let mem = self.program.memory();
-        self.kernel.set_task_cpu(mem, slot, cpu)?;
-        self.kernel.mark_runnable(mem, slot)?;
-        let moves = cpu != prev_cpu;
-        let enq_flags = wakeup_flags(selected, moves);
-        let moving_ns = if moves { self.kernel.cost.migration_ns } else { 0 };
-        if moves {
-            self.kernel.task_mut(slot).moved_to = Some(cpu);
-        }
-        self.activate_woken(slot, enq_flags)?;
+        let moving_ns = if cpu != prev_cpu { self.kernel.cost.migration_ns } else { 0 };
+        self.activate_on(slot, cpu, selected)?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         let ns = self.kernel.cost.wakeup_ns + moving_ns + self.policy_ns(insns);
         self.kernel.charge_irqs_off(this, ns);
         Ok(())
+    }
+
+    /// The second half of `try_to_wake_up`: a task is queued for a CPU, which the scheduler `selected` or which was the
+    /// only one. Callbacks: `runnable`, `enqueue`.
+    pub(crate) fn activate_on(&mut self, slot: Slot, cpu: u32, selected: bool) -> Step {
+        let moves = self.kernel.task(slot).cpu != cpu;
+        let mem = self.program.memory();
+        self.kernel.set_task_cpu(mem, slot, cpu)?;
+        self.kernel.mark_runnable(mem, slot)?;
+        if moves {
+            self.kernel.task_mut(slot).moved_to = Some(cpu);
+        }
+        self.activate_woken(slot, wakeup_flags(selected, moves))
     }
 
     /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler

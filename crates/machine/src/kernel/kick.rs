@@ -25,6 +25,13 @@ impl Kicks {
         self.cpus.is_empty()
     }
 
+    /// Forgets all of them.
+    pub(crate) fn cancel(&mut self) {
+        for cpu in self.cpus.drain(..) {
+            self.flags[cpu as usize] = 0;
+        }
+    }
+
     fn add(&mut self, cpu: u32, flags: u8) {
         let entry = &mut self.flags[cpu as usize];
         if *entry == 0 {

@@ -126,6 +126,14 @@ impl RunSpec {
         }
     }
 
+    /// The simulated machine alone.
+    ///
+    /// # Errors
+    /// If one of its words means nothing.
+    pub fn simulated_machine(&self) -> Result<MachineConfig, Failure> {
+        self.machine(false)
+    }
+
     /// The simulated machine.
     fn machine(&self, callbacks: bool) -> Result<MachineConfig, Failure> {
         let spec = &self.machine;

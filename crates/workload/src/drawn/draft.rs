@@ -184,7 +184,7 @@ impl Draft {
 
     pub(super) fn queue(&mut self, capacity: Option<u64>, initial: u64) -> usize {
         let name = format!("queue-{}", self.workload.queues.len());
-        self.workload.queues.push(Queue { name, capacity, initial });
+        self.workload.queues.push(Queue { name, capacity, initial, sync: false });
         self.workload.queues.len() - 1
     }
 

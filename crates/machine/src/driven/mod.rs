@@ -1,0 +1,238 @@
+//! A machine that is told what happened and asked what its scheduler decides.
+//!
+//! A [`Driven`] machine has tasks, CPUs and a scheduler in charge, but no workload, no costs and no events of its own
+//! except the scheduler's timers: its caller says when a task is made, woken, blocks, yields or exits, when a CPU
+//! ticks, and which task each CPU really runs next. Callbacks come in the kernel's order, as in a [`Machine`] that
+//! simulates.
+//!
+//! Where the caller continues with something other than the scheduler's decision, the machine does what the kernel
+//! has for that:
+//!
+//! * Another task runs (`set_next_task_scx` of core scheduling): the task is taken from the scheduler by
+//!   `ops.dequeue(SCX_DEQ_CORE_SCHED_EXEC)`, if the scheduler holds it, and runs with the slice that it has. The task
+//!   that the scheduler had dispatched goes back to it by `ops.enqueue(SCX_ENQ_REENQ | SCX_ENQ_HEAD)`, as
+//!   `scx_bpf_reenqueue_local` does it, on the CPU where it was: left in the local queue it would run next without
+//!   another question. `SCX_ENQ_HEAD` keeps its place in a first-in first-out queue.
+//! * The running task is preempted against the scheduler's will: it loses its slice, as by `SCX_KICK_PREEMPT`.
+//! * The running task stays though the scheduler lets another one run: it keeps the slice that it had.
+//! * A woken task goes to another CPU: the direct dispatch is dropped, `ops.enqueue()` sees the task on that CPU
+//!   (`select_fallback_rq`), and the CPU that was chosen counts as idle again.
+
+mod passes;
+mod tasks;
+
+use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_workload::{Cgroup, Workload};
+
+use crate::events::EventHandle;
+use crate::flow::Step;
+use crate::inspect::TaskView;
+use crate::kernel::{Slot, agenda};
+use crate::{CostModel, Exit, Machine, MachineConfig, MachineError, Policy, Setting};
+
+use passes::Pass;
+pub use tasks::{NewTask, Placement, Wake};
+
+/// Timers of the scheduler that may expire at one instant.
+const TIMERS_AT_ONCE_MAX: u32 = 1 << 17;
+
+/// The size of `struct scx_cpu_release_args`.
+const RELEASE_ARGS_BYTES: u64 = 16;
+
+/// A machine that is told what happened. Tasks are named by their numbers in the recording.
+#[derive(Debug)]
+pub struct Driven {
+    machine: Machine,
+    /// By number in the recording; `None`: it does not exist.
+    tasks: Vec<Option<Slot>>,
+    /// Tasks made so far.
+    births: u32,
+    pass: Option<Pass>,
+    /// By CPU: a task of a higher class runs there.
+    taken: Vec<bool>,
+    /// Guest address of the arguments of `cpu_release` and `cpu_acquire`.
+    release_args: u64,
+}
+
+impl Driven {
+    /// A machine of this configuration, without costs, whose tasks and control groups are those of a recording, and
+    /// whose clock stands at the beginning of it. No task exists yet; every CPU is idle. `init()` of the scheduler has
+    /// run.
+    ///
+    /// # Errors
+    /// An invalid configuration or setting, and more control groups than the machine can hold.
+    pub fn new(
+        config: &MachineConfig,
+        policy: &Policy,
+        settings: &[Setting],
+        recording: &Trace,
+    ) -> Result<Driven, MachineError> {
+        let mut config = config.clone();
+        // The recording's times contain what its machine did.
+        config.cost = CostModel::preset("zero").unwrap_or_else(|_| unreachable!("it exists"));
+        (config.check, config.lead_in_ns) = (false, 0);
+        let mut machine = Machine::assemble(&config, policy, settings, &no_tasks(recording))?;
+        machine.kernel.clock.move_to(recording.start_ns);
+        for task in &recording.tasks()[1..] {
+            machine.kernel.trace.add_task(task.clone());
+        }
+        let release_args = machine.program.alloc(RELEASE_ARGS_BYTES, 8)?;
+        machine.load().map_err(MachineError::Memory)?;
+        let taken = vec![false; config.cpus() as usize];
+        let tasks = vec![None; recording.tasks().len()];
+        Ok(Driven { machine, tasks, births: 0, pass: None, taken, release_args })
+    }
+
+    /// Why the scheduler is no longer in charge; `None` while it is.
+    pub fn exit(&self) -> Option<&Exit> {
+        self.machine.exit()
+    }
+
+    /// The machine, to read what the scheduler keeps ([`Machine::task`], [`Machine::tasks`]).
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Lets time pass: timers of the scheduler that are due expire.
+    ///
+    /// # Errors
+    /// A fault of the machine.
+    pub fn advance(&mut self, to_ns: u64) -> Result<(), MachineError> {
+        let mut timers = 0;
+        while let Some((time_ns, event)) = self.machine.kernel.events.pop_until(to_ns) {
+            let now_ns = self.machine.kernel.clock.now_ns();
+            if time_ns > now_ns {
+                timers = 0;
+                self.machine.kernel.clock.move_to(time_ns);
+            }
+            timers += 1;
+            if timers > TIMERS_AT_ONCE_MAX {
+                self.machine.kernel.error("its timers do not let time pass");
+                break;
+            }
+            match event {
+                EventHandle::Timer(number) => self.told(|machine| machine.timer_expires(number))?,
+                EventHandle::Machine(agenda::PROGRAMS) => self.told(|machine| {
+                    for function in machine.policy.setup.each_second.clone() {
+                        machine.run_program(function);
+                    }
+                    machine.arm_programs();
+                    Ok(())
+                })?,
+                // The recording says when CPUs tick and tasks wake.
+                _ => {}
+            }
+        }
+        let now_ns = self.machine.kernel.clock.now_ns();
+        self.machine.kernel.clock.move_to(to_ns.max(now_ns));
+        Ok(())
+    }
+
+    /// Whether a CPU is to schedule (`TIF_NEED_RESCHED`): what runs there is to make room, or the idle CPU has
+    /// something to run.
+    pub fn wants_pass(&self, cpu: u32) -> bool {
+        self.machine.kernel.cpus[cpu as usize].need_resched
+    }
+
+    /// What a CPU runs; [`TaskId::IDLE`] for the idle task.
+    pub fn running(&self, cpu: u32) -> TaskId {
+        self.machine.kernel.current(cpu)
+    }
+
+    /// Whether a CPU runs nothing at all: neither a task of the scheduler nor one of a higher class.
+    pub fn is_idle(&self, cpu: u32) -> bool {
+        self.machine.kernel.cpus[cpu as usize].is_idle() && !self.taken[cpu as usize]
+    }
+
+    /// Whether a task of a higher class has a CPU.
+    pub fn is_taken(&self, cpu: u32) -> bool {
+        self.taken[cpu as usize]
+    }
+
+    /// A task as the kernel keeps it, and the 64-bit words `words` of what the scheduler keeps for it
+    /// ([`Machine::tasks`]); `None` if it does not exist.
+    pub fn read(
+        &self,
+        task: TaskId,
+        words: &[(String, u64)],
+    ) -> Option<(TaskView, Vec<Option<u64>>)> {
+        self.machine.read_task(self.slot(task)?, words)
+    }
+
+    /// Whether a task exists.
+    pub fn exists(&self, task: TaskId) -> bool {
+        self.slot(task).is_some()
+    }
+
+    /// Whether a task runs or waits for a CPU.
+    pub fn is_runnable(&self, task: TaskId) -> bool {
+        self.slot(task).is_some_and(|slot| self.machine.kernel.task(slot).queued)
+    }
+
+    /// The CPU of a task's run queue; `None` if it does not exist.
+    pub fn cpu_of(&self, task: TaskId) -> Option<u32> {
+        self.slot(task).map(|slot| self.machine.kernel.task(slot).cpu)
+    }
+
+    /// Takes the moves of tasks between CPUs since the last time, in their order: the task, and its CPU afterwards.
+    pub fn take_moves(&mut self, moves: &mut Vec<(TaskId, u32)>) {
+        moves.clear();
+        moves.extend(self.machine.kernel.trace.events().filter_map(|event| match event.kind {
+            EventKind::Migrate { task, to_cpu, .. } => Some((task, to_cpu)),
+            _ => None,
+        }));
+        self.machine.kernel.trace.clear_events();
+    }
+
+    fn slot(&self, task: TaskId) -> Option<Slot> {
+        self.tasks.get(task.index()).copied().flatten()
+    }
+
+    /// Carries out a step, and the kicks and re-enqueues that the scheduler asked for in it.
+    fn told<T>(&mut self, step: impl FnOnce(&mut Machine) -> Step<T>) -> Result<T, MachineError> {
+        let machine = &mut self.machine;
+        let cpu = machine.kernel.this_cpu;
+        let result = step(machine).and_then(|value| {
+            if !machine.kernel.reenqueues.is_empty() {
+                machine.run_reenqueues(cpu)?;
+            }
+            machine.kernel.flush_kicks(machine.program.memory())?;
+            Ok(value)
+        });
+        // A reschedule interrupt takes no time: the caller asks `wants_pass`.
+        machine.kernel.ipis.clear();
+        result.map_err(MachineError::Memory)
+    }
+}
+
+impl Machine {
+    fn timer_expires(&mut self, number: u32) -> Step {
+        let now_ns = self.kernel.clock.now_ns();
+        let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
+        self.kernel.this_cpu = timer.cpu;
+        self.run_timer(timer)
+    }
+}
+
+/// A workload of no tasks with the control groups of a recording.
+fn no_tasks(recording: &Trace) -> Workload {
+    let cgroup = |info: &fairground_trace::CgroupInfo| Cgroup {
+        path: info.path.clone(),
+        parent: info.parent.map(|id| id.index()),
+        weight: info.weight.unwrap_or(100),
+    };
+    Workload {
+        name: String::new(),
+        description: String::new(),
+        duration_ns: 1,
+        recorded: false,
+        tasks: Vec::new(),
+        pipes: Vec::new(),
+        queues: Vec::new(),
+        locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
+        timers: Vec::new(),
+        cgroups: recording.cgroups().iter().map(cgroup).collect(),
+    }
+}

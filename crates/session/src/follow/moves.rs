@@ -1,0 +1,118 @@
+//! Tasks that go to another CPU's queue without a wake-up: in the recording, and by the scheduler.
+
+use fairground_trace::TaskId;
+
+use super::follower::{Follower, Told};
+use super::tally::{Decision, Kind, Verdict};
+
+/// Between a move in the recording and the switch of its pass, ns, at most.
+const PASS_NS_MAX: u64 = 100_000;
+
+/// A recorded move that the scheduler has not made yet, or one of the scheduler's that is not in the recording yet.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    task: TaskId,
+    cpu: u32,
+    until_ns: u64,
+}
+
+/// The moves that are open.
+#[derive(Debug)]
+pub(super) struct Moves {
+    /// By task: the CPU of its queue in the recording.
+    recorded: Vec<u32>,
+    /// How long one side may come after the other, ns.
+    wait_ns: u64,
+    /// Moves of the recording.
+    expected: Vec<Open>,
+    /// Tasks that the scheduler moved.
+    strayed: Vec<Open>,
+    /// Scratch: what the machine reports.
+    reported: Vec<(TaskId, u32)>,
+}
+
+impl Moves {
+    pub(super) fn new(tasks: usize, reaction_ns: u64) -> Moves {
+        Moves {
+            recorded: vec![0; tasks],
+            wait_ns: if reaction_ns == 0 { 0 } else { PASS_NS_MAX },
+            expected: Vec::new(),
+            strayed: Vec::new(),
+            reported: Vec::new(),
+        }
+    }
+
+    /// A task is in the queue of a CPU in the recording.
+    pub(super) fn put(&mut self, task: TaskId, cpu: u32) {
+        self.recorded[task.index()] = cpu;
+        self.expected.retain(|open| open.task != task);
+    }
+}
+
+impl Follower<'_> {
+    /// `sched_migrate_task` on a CPU.
+    pub(super) fn on_migrate(&mut self, cpu: u32, task: TaskId, to: u32) -> Told {
+        self.moves.put(task, to);
+        if !self.driven.is_runnable(task) {
+            // It is on its way to where it was placed.
+            return Ok(());
+        }
+        let until_ns = self.now_ns + self.moves.wait_ns;
+        match self.driven.cpu_of(task) == Some(to) {
+            true => self.tally.agree(Decision::Move),
+            false => self.moves.expected.push(Open { task, cpu, until_ns }),
+        }
+        Ok(())
+    }
+
+    /// After a step: notes which tasks the scheduler moved.
+    pub(super) fn after_step(&mut self) -> Told {
+        let mut reported = std::mem::take(&mut self.moves.reported);
+        self.driven.take_moves(&mut reported);
+        let until_ns = self.now_ns + self.moves.wait_ns;
+        for (task, _) in reported.drain(..) {
+            let at = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task));
+            let Some(at) = at else { continue };
+            let is_recorded = at == self.moves.recorded[task.index()];
+            let expected = self.moves.expected.len();
+            if is_recorded {
+                self.moves.expected.retain(|open| open.task != task);
+            }
+            for _ in self.moves.expected.len()..expected {
+                self.tally.agree(Decision::Move);
+            }
+            if !is_recorded && self.moves.strayed.iter().all(|open| open.task != task) {
+                self.moves.strayed.push(Open { task, cpu: at, until_ns });
+            }
+        }
+        self.moves.reported = reported;
+        Ok(())
+    }
+
+    /// Moves that only one side made within the time that the other had: the machine goes on with the recorded ones.
+    pub(super) fn settle_moves(&mut self, now_ns: u64) -> Told {
+        if self.moves.expected.is_empty() && self.moves.strayed.is_empty() {
+            return Ok(());
+        }
+        let is_over = |open: &mut Open| open.until_ns < now_ns;
+        let expected: Vec<Open> = self.moves.expected.extract_if(.., is_over).collect();
+        let strayed: Vec<Open> = self.moves.strayed.extract_if(.., is_over).collect();
+        for open in expected {
+            self.settle_move(open, Kind::OnlyRecordingMoves)?;
+        }
+        for open in strayed {
+            self.settle_move(open, Kind::OnlySchedulerMoves)?;
+        }
+        Ok(())
+    }
+
+    fn settle_move(&mut self, open: Open, kind: Kind) -> Told {
+        let Open { task, cpu, .. } = open;
+        let recorded = self.moves.recorded[task.index()];
+        let at = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task));
+        let Some(at) = at.filter(|at| *at != recorded) else { return Ok(()) };
+        let (of_recording, of_scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(at));
+        self.differ(Decision::Move, kind, (cpu, task), of_recording, of_scheduler, &[task]);
+        self.driven.move_task(task, recorded)
+    }
+}

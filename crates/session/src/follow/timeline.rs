@@ -1,0 +1,247 @@
+//! What a recording decided: for each CPU its switches, and what may have led to them.
+
+use super::passes::{PassFinder, PassSeen};
+use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+
+/// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
+const REACTION_NS_MAX: u64 = 1_000_000;
+
+/// The same where no switch of the recording shows it, ns.
+const REACTION_NS_DEFAULT: u64 = 50_000;
+
+/// Wake-ups of idle CPUs that are enough to tell how soon they react.
+const IDLE_MIN: usize = 8;
+
+/// What a recording shows of a decision whether the running task stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It left for another one, still runnable, and nothing else lies between.
+    Preempts,
+    /// It ran on.
+    Stays,
+    /// It left, and something else may have been the reason: another wake-up, a tick, its own block.
+    Unclear,
+}
+
+/// A switch of a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Switched {
+    index: usize,
+    time_ns: u64,
+    /// The task that left, not the idle task, was still runnable.
+    preempted: bool,
+    /// The idle task left.
+    from_idle: bool,
+}
+
+/// The decisions of a recording.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    /// By CPU.
+    switches: Vec<Vec<Switched>>,
+    /// Passes that callbacks show, by their first events.
+    pub(super) passes: Vec<PassSeen>,
+    /// By CPU: events that may make the running task leave, by their indices.
+    triggers: Vec<Vec<usize>>,
+    /// Whether the recording has ticks.
+    pub(super) has_ticks: bool,
+    pub(super) has_switches: bool,
+    pub(super) has_wakings: bool,
+    pub(super) has_wakeups: bool,
+    /// Whether the recording has the calls of the scheduler's `yield` callback.
+    pub(super) has_yields: bool,
+    /// Whether the recording has the calls of the scheduler's `dispatch` callback.
+    pub(super) has_dispatches: bool,
+    /// When the recording ends, ns.
+    end_ns: u64,
+    /// By `sched_waking` in their order: the CPU of the `sched_wakeup` that follows.
+    woken_on: Vec<Option<u32>>,
+    /// By task: the place of its `sched_waking` in that list.
+    asked_to_wake: Vec<Option<usize>>,
+    /// How long a CPU takes to switch after it was asked to, ns, at most.
+    pub(super) reaction_ns: u64,
+}
+
+impl Timeline {
+    pub(super) fn of(trace: &Trace) -> Timeline {
+        let cpus = trace.cpus as usize;
+        let mut timeline = Timeline {
+            switches: vec![Vec::new(); cpus],
+            passes: Vec::new(),
+            triggers: vec![Vec::new(); cpus],
+            has_ticks: false,
+            has_switches: false,
+            has_wakings: false,
+            has_wakeups: false,
+            has_yields: false,
+            has_dispatches: false,
+            end_ns: trace.end_ns,
+            woken_on: Vec::new(),
+            asked_to_wake: vec![None; trace.tasks().len()],
+            reaction_ns: 0,
+        };
+        let mut reactions = Reactions::new(cpus);
+        let mut passes = PassFinder::new(cpus);
+        for (index, event) in trace.events().enumerate() {
+            if (event.cpu as usize) < cpus {
+                let (decided, time_ns) =
+                    passes.take(index, &event).unwrap_or((index, event.time_ns));
+                timeline.take(index, decided, &Event { time_ns, ..event });
+                reactions.take(&Event { time_ns, ..event });
+            }
+        }
+        timeline.passes = passes.finish();
+        timeline.reaction_ns = reactions.bound_ns();
+        timeline
+    }
+
+    /// Takes an event; of a switch, the index and the time of its decision.
+    fn take(&mut self, index: usize, decided: usize, event: &Event) {
+        match event.kind {
+            EventKind::Switch { prev, prev_state, .. } => {
+                self.has_switches = true;
+                self.switches[event.cpu as usize].push(Switched {
+                    index: decided,
+                    time_ns: event.time_ns,
+                    preempted: !prev.is_idle() && prev_state == TaskState::Runnable,
+                    from_idle: prev.is_idle(),
+                });
+            }
+            EventKind::Waking { task, .. } => {
+                self.has_wakings = true;
+                if let Some(asked) = self.asked_to_wake.get_mut(task.index()) {
+                    *asked = Some(self.woken_on.len());
+                }
+                self.woken_on.push(None);
+            }
+            EventKind::Wakeup { task, target_cpu } | EventKind::WakeupNew { task, target_cpu } => {
+                self.has_wakeups = true;
+                let asked = self.asked_to_wake.get_mut(task.index());
+                if let Some(at) = asked.and_then(Option::take) {
+                    self.woken_on[at] = Some(target_cpu);
+                }
+                if let Some(triggers) = self.triggers.get_mut(target_cpu as usize) {
+                    triggers.push(index);
+                }
+            }
+            EventKind::Callback { kind: CallbackKind::Dispatch, .. } => self.has_dispatches = true,
+            EventKind::Callback { kind: CallbackKind::Yield, .. } => {
+                self.has_yields = true;
+                self.triggers[event.cpu as usize].push(index);
+            }
+            EventKind::Tick { .. } => {
+                self.has_ticks = true;
+                self.triggers[event.cpu as usize].push(index);
+            }
+            _ => {}
+        }
+    }
+
+    /// The CPU for which the task of the `nth` `sched_waking` was queued, if the recording says so.
+    pub(super) fn woken_on(&self, nth: usize) -> Option<u32> {
+        self.woken_on.get(nth).copied().flatten()
+    }
+
+    /// The next switch of a CPU from the event `index` on.
+    fn next_switch(&self, cpu: u32, index: usize) -> Option<Switched> {
+        let switches = self.switches.get(cpu as usize)?;
+        let at = switches.partition_point(|switch| switch.index < index);
+        switches.get(at).copied()
+    }
+
+    /// Whether a CPU that is asked to schedule at a time, before the event `index`, does so soon: the pass is the one
+    /// of its next switch.
+    pub(super) fn switches_soon(&self, cpu: u32, index: usize, now_ns: u64) -> bool {
+        let Some(next) = self.next_switch(cpu, index) else {
+            // It may come after the end.
+            return self.end_ns <= now_ns + REACTION_NS_MAX;
+        };
+        let within_ns = match next.from_idle && self.reaction_ns > 0 {
+            // Out of an idle state.
+            true => REACTION_NS_MAX,
+            false => self.reaction_ns,
+        };
+        next.time_ns - now_ns.min(next.time_ns) <= within_ns
+    }
+
+    /// What the recording decided about the task that runs on a CPU at a time, when all events before `index` have
+    /// happened.
+    pub(super) fn verdict(&self, cpu: u32, index: usize, now_ns: u64) -> Verdict {
+        let Some(next) = self.next_switch(cpu, index) else {
+            let is_open = self.end_ns <= now_ns + self.reaction_ns;
+            return if is_open { Verdict::Unclear } else { Verdict::Stays };
+        };
+        if next.time_ns - now_ns.min(next.time_ns) > self.reaction_ns {
+            return Verdict::Stays;
+        }
+        let triggers = &self.triggers[cpu as usize];
+        let at = triggers.partition_point(|trigger| *trigger < index);
+        let another = triggers.get(at).is_some_and(|trigger| *trigger < next.index);
+        if next.preempted && !another { Verdict::Preempts } else { Verdict::Unclear }
+    }
+}
+
+/// How soon after wake-ups and ticks CPUs switch.
+struct Reactions {
+    running: Vec<TaskId>,
+    /// By CPU: the last wake-up or tick since its last switch, ns.
+    asked_ns: Vec<Option<u64>>,
+    of_idle: Vec<u64>,
+    of_busy: Vec<u64>,
+}
+
+impl Reactions {
+    fn new(cpus: usize) -> Reactions {
+        Reactions {
+            running: vec![TaskId::IDLE; cpus],
+            asked_ns: vec![None; cpus],
+            of_idle: Vec::new(),
+            of_busy: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                let cpu = event.cpu as usize;
+                let asked_ns = self.asked_ns[cpu].take();
+                if let Some(ns) = asked_ns.and_then(|asked_ns| event.time_ns.checked_sub(asked_ns))
+                    && ns <= REACTION_NS_MAX
+                {
+                    if prev.is_idle() {
+                        self.of_idle.push(ns);
+                    } else if prev_state == TaskState::Runnable {
+                        self.of_busy.push(ns);
+                    }
+                }
+                self.running[cpu] = next;
+            }
+            EventKind::Wakeup { target_cpu: cpu, .. }
+            | EventKind::WakeupNew { target_cpu: cpu, .. } => self.ask(cpu, event.time_ns),
+            EventKind::Tick { .. } => self.ask(event.cpu, event.time_ns),
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, cpu: u32, now_ns: u64) {
+        let Some(asked_ns) = self.asked_ns.get_mut(cpu as usize) else { return };
+        // Of an idle CPU the first counts, of a busy one the last.
+        if !self.running[cpu as usize].is_idle() || asked_ns.is_none() {
+            *asked_ns = Some(now_ns);
+        }
+    }
+
+    /// The bound: what 95 % of the idle CPUs take; of too few of them, four times what half of the busy ones take. 0
+    /// where a quarter of them react at once: simulated without costs.
+    fn bound_ns(mut self) -> u64 {
+        let of_idle = self.of_idle.len() >= IDLE_MIN;
+        let list = if of_idle { &mut self.of_idle } else { &mut self.of_busy };
+        list.sort_unstable();
+        let at = |percent: usize| list.get(list.len() * percent / 100).copied();
+        let bound_ns = match of_idle {
+            true => at(95),
+            false => at(50).map(|ns| (4 * ns).min(REACTION_NS_DEFAULT)),
+        };
+        if at(25) == Some(0) { 0 } else { bound_ns.unwrap_or(REACTION_NS_DEFAULT) }
+    }
+}
