@@ -53,11 +53,23 @@ impl Snapshot {
 
     /// What is known now.
     pub(super) fn state(&self) -> StartState {
-        StartState {
-            origin: self.origin.clone(),
-            cgroups: self.cgroups.found.clone(),
-            tasks: self.tasks.values().cloned().collect(),
-        }
+        let mut tasks: Vec<TaskInfo> = self.tasks.values().cloned().collect();
+        forget_usual_slices(&mut tasks);
+        let (origin, cgroups) = (self.origin.clone(), self.cgroups.found.clone());
+        StartState { origin, cgroups, tasks }
+    }
+}
+
+/// `sched_getattr` returns the slice in use (`get_params`, Linux 6.12 and later), which is the scheduler's unless the
+/// task has its own: the one that most tasks have is the scheduler's.
+fn forget_usual_slices(tasks: &mut [TaskInfo]) {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for slice_ns in tasks.iter().filter_map(|task| task.slice_ns) {
+        *counts.entry(slice_ns).or_default() += 1;
+    }
+    let usual = counts.into_iter().max_by_key(|(_, count)| *count).map(|(slice_ns, _)| slice_ns);
+    for task in tasks {
+        task.slice_ns = task.slice_ns.filter(|_| task.slice_ns != usual);
     }
 }
 
@@ -187,6 +199,15 @@ mod tests {
         let cgroup = info.cgroup.expect("every kernel here has cgroups");
         assert!(state.cgroups[cgroup.index()].path.starts_with('/'));
         assert!(state.origin.hz.is_some() && state.origin.kernel.is_some());
+    }
+
+    #[test]
+    fn the_slice_that_most_tasks_have_is_the_scheduler_s() {
+        let task = |slice_ns| TaskInfo { slice_ns, ..TaskInfo::new(7, "t") };
+        let mut tasks = [Some(3), None, Some(1), Some(3)].map(task);
+        forget_usual_slices(&mut tasks);
+        assert_eq!(tasks.map(|task| task.slice_ns), [None, None, Some(1), None]);
+        forget_usual_slices(&mut []);
     }
 
     #[test]
