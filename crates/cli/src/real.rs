@@ -126,6 +126,8 @@ impl RealPlan<'_> {
                 kib_per_cpu: self.on.spec.buffer,
                 stacks: self.on.spec.stacks,
                 calls: self.on.spec.calls,
+                // Without calls, a run stays the same to the instruction.
+                state: self.on.spec.calls,
                 ..RecordingJob::default()
             }),
         })

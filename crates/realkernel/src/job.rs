@@ -129,11 +129,19 @@ pub struct RecordingJob {
     pub stacks: bool,
     /// Record the calls in which tasks may wait or wake others ([`fairground_trace::Call`]): those that the kernel has.
     pub calls: bool,
+    /// Describe the machine and its tasks when the recording begins ([`fairground_trace::StartState`]).
+    pub state: bool,
 }
 
 impl Default for RecordingJob {
     fn default() -> Self {
-        Self { kib_per_cpu: 16 << 10, events: Vec::new(), stacks: false, calls: false }
+        Self {
+            kib_per_cpu: 16 << 10,
+            events: Vec::new(),
+            stacks: false,
+            calls: false,
+            state: false,
+        }
     }
 }
 

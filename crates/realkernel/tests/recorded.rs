@@ -24,6 +24,13 @@ fn marks_and_changes_are_in_the_recording() {
     let outcome = bench.run();
     assert_eq!(outcome.not_recorded, None);
     assert!(outcome.marks.is_empty(), "they stand in the recording");
+    // Instances are called after their process; that of a run has ended.
+    let instances = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
+    for name in instances.filter_map(|entry| entry.file_name().into_string().ok()) {
+        let pid = name.strip_prefix("fairground-").and_then(|rest| rest.split('-').next());
+        let is_alive = |pid| fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+        assert!(pid.is_none_or(is_alive), "{name} is left behind");
+    }
 
     let bytes = fs::read(bench.folder.path().join(TRACE_FILE)).expect("a recording");
     let trace = fairground_trace::read(TRACE_FILE, &bytes[..]).expect("a whole recording");

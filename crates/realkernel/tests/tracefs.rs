@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
-use fairground_trace::{Call, Event, EventKind, TaskId, Trace};
+use fairground_trace::{Call, Event, EventKind, Origin, OriginTarget, Policy, TaskId, Trace};
 
 /// Starts a recording, or prints why this machine cannot.
 fn recorder(job: &RecordingJob) -> Option<Recorder> {
@@ -47,6 +47,29 @@ fn a_recording_of_this_machine() {
     let names: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();
     assert_eq!(names.len(), 1, "nothing but the recording: {names:?}");
     trace_cmd_agrees(&file, recorded.events);
+}
+
+/// What no event says: of the tasks that were there, and of those that they forked.
+#[test]
+fn a_recording_describes_the_machine_and_its_tasks() {
+    let Some(recorder) = recorder(&RecordingJob { state: true, ..job() }) else { return };
+    load();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.dat");
+    let recorded = recorder.stop(&file).expect("a recording");
+    trace_cmd_agrees(&file, recorded.events);
+    let bytes = fs::read(&file).expect("the recording");
+    let trace = fairground_trace::read("trace.dat", &bytes[..]).expect("a recording");
+    assert_eq!(trace.loss.unreadable, 0, "{:?}", trace.loss);
+    let Origin { target, scheduler, kernel, hz, .. } = &trace.origin;
+    assert_eq!(*target, Some(OriginTarget::Kernel));
+    assert!(scheduler.is_some() && kernel.is_some() && hz.is_some(), "{:?}", trace.origin);
+    let mut children = trace.tasks().iter().filter(|task| task.comm == "cat");
+    let child = children.next().expect("the load has one");
+    assert!(child.allowed_cpus.is_some() && child.cgroup.is_some(), "{child:?}");
+    assert_eq!(child.policy, Some(Policy::Other));
+    let known = trace.tasks().iter().filter(|task| task.policy.is_some()).count();
+    assert!(known > 1 && known + 1 >= trace.tasks().len() / 2, "{known}");
 }
 
 /// If trace-cmd is installed, its report has a line for each event.

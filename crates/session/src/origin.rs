@@ -49,6 +49,8 @@ pub fn kernel_origin(
         settings,
         kernel: Some(kernel.release.clone()),
         hz: kernel.hz.or(recorded.hz),
+        features: kernel.features.clone(),
+        tunables: kernel.tunables.clone(),
         ..recorded
     }
 }

@@ -8,6 +8,8 @@
 //! setting base_slice_ns=3000000
 //! kernel 6.18.44
 //! hz 250
+//! feature NO_HRTICK
+//! tunable base_slice_ns=3000000
 //! timers hrtimer
 //! costs modern
 //! cost syscall_ns=0
@@ -59,6 +61,10 @@ pub struct Origin {
     pub kernel: Option<String>,
     /// Ticks a second, 1…10,000.
     pub hz: Option<u32>,
+    /// The features of a real kernel's own scheduler, the words of `/sys/kernel/debug/sched/features`.
+    pub features: Vec<String>,
+    /// Its tunables with their values, the files beside it.
+    pub tunables: Vec<(String, String)>,
     /// What ends a sleep in the simulated machine, as `--timers` takes it.
     pub timers: Option<String>,
     /// The preset of the simulated machine's costs, as `--costs` takes it.
@@ -105,6 +111,12 @@ impl Origin {
         }
         known("kernel", self.kernel.clone());
         known("hz", self.hz.filter(is_hz).map(|hz| hz.to_string()));
+        for feature in self.features.iter().take(ENTRIES_MAX) {
+            known("feature", Some(feature.clone()));
+        }
+        for (name, value) in self.tunables.iter().take(ENTRIES_MAX) {
+            known("tunable", is_name(name).then(|| format!("{name}={value}")));
+        }
         known("timers", self.timers.clone());
         known("costs", self.costs.clone());
         for (name, value) in self.cost.iter().take(ENTRIES_MAX) {
@@ -150,6 +162,17 @@ impl Origin {
                 self.settings.extend(entry.map(|(name, value)| (name, value.to_owned())));
                 is_sound
             }
+            "feature" => {
+                let is_sound = is_sound(value) && self.features.len() < ENTRIES_MAX;
+                self.features.extend(is_sound.then(|| value.to_owned()));
+                is_sound
+            }
+            "tunable" => {
+                let entry = assignment(value).filter(|_| self.tunables.len() < ENTRIES_MAX);
+                let is_sound = entry.is_some();
+                self.tunables.extend(entry.map(|(name, value)| (name, value.to_owned())));
+                is_sound
+            }
             "cost" => {
                 let entry = assignment(value).filter(|_| self.cost.len() < ENTRIES_MAX);
                 let entry = entry.and_then(|(name, value)| Some((name, value.parse().ok()?)));
@@ -192,7 +215,7 @@ mod tests {
         /// character.
         #[test]
         fn what_is_taken_comes_back(lines in prop::collection::vec(
-            ("(target|scheduler|setting|kernel|hz|timers|costs|cost|topology|else)",
+            ("(target|scheduler|setting|kernel|hz|feature|tunable|timers|costs|cost|topology|else)",
              prop_oneof!["[a-z_]{1,3}=[0-9]{1,9}", "(sim|kernel|[0-9]{1,6})", "\\PC{0,9}", any::<String>()]),
             0..20,
         )) {

@@ -1,6 +1,6 @@
 //! The tasks of a trace.
 
-use crate::{CgroupId, RtPrio};
+use crate::{CgroupId, Policy, RtPrio};
 
 /// A task's index in [`crate::Trace::tasks`]. Unlike a pid it is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +34,10 @@ pub struct TaskInfo {
     /// The priority at its first appearance in a class above the normal one; `None` when it is unknown or the task is
     /// of the normal class. Later changes are [`crate::EventKind::RtPrio`] events.
     pub rt_prio: Option<RtPrio>,
+    /// The policy at its first appearance; `None` when it is unknown: events do not say it.
+    pub policy: Option<Policy>,
+    /// The length of its own slice at its first appearance, ns; `None` when it is unknown, or the scheduler's.
+    pub slice_ns: Option<u64>,
     /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or unknown.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,
     /// The cgroup at its first appearance; `None` when it is unknown, or there are no cgroups. Later changes are
@@ -49,6 +53,8 @@ impl TaskInfo {
             comm: comm.to_owned(),
             nice: None,
             rt_prio: None,
+            policy: None,
+            slice_ns: None,
             allowed_cpus: None,
             cgroup: None,
         }

@@ -91,6 +91,12 @@ impl Trace {
         &self.cgroups
     }
 
+    /// Sets the weight of a cgroup that has none yet.
+    pub(crate) fn set_cgroup_weight(&mut self, cgroup: CgroupId, weight: Option<u32>) {
+        let info = self.cgroups.get_mut(cgroup.index());
+        info.into_iter().for_each(|info| info.weight = info.weight.or(weight));
+    }
+
     /// The number of a text in the label table, entering it if it is new.
     pub fn intern(&mut self, text: &str) -> Label {
         if let Some(label) = self.label_numbers.get(text) {
@@ -206,6 +212,12 @@ impl Trace {
             let prio = task.rt_prio.map_or(nice, |prio| prio.prio() as u64 ^ 1 << 32);
             digest.words(&[u64::from(task.pid), prio]);
             digest.text(&task.comm);
+            if let (policy, slice_ns) = (task.policy, task.slice_ns)
+                && (policy.is_some() || slice_ns.is_some())
+            {
+                let policy = policy.map_or(u64::MAX, |policy| policy as u64);
+                digest.words(&[policy, slice_ns.unwrap_or(u64::MAX)]);
+            }
             let ranges = task.allowed_cpus.as_deref();
             digest.words(&[ranges.map_or(u64::MAX, |ranges| ranges.len() as u64)]);
             for (first, last) in ranges.unwrap_or_default() {

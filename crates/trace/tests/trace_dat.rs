@@ -5,7 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::support::{Dat, MISSED, PAGE, STORED, small};
-use fairground_trace::{EventKind, ReadError, TaskId, TaskState, Trace, read};
+use fairground_trace::{
+    CgroupId, CgroupInfo, EventKind, Policy, ReadError, StartState, TaskId, TaskInfo, TaskState,
+    Trace, read,
+};
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
@@ -206,4 +209,49 @@ proptest! {
         }).collect();
         prop_assert_eq!(got, wanted);
     }
+}
+
+/// Task 1 runs, and forks task 5; task 3 is in no cgroup of the beginning. Task 9 does not appear.
+#[test]
+fn the_state_at_the_beginning_is_taken_over() {
+    let mut state = StartState::default();
+    state.origin.hz = Some(250);
+    state.origin.tunables = vec![("base_slice_ns".to_owned(), "3000000".to_owned())];
+    for (path, weight) in [("/", None), ("/web/front end", Some(300))] {
+        state.cgroups.push(CgroupInfo { path: path.to_owned(), parent: None, weight });
+    }
+    let one = TaskInfo {
+        nice: Some(-5),
+        policy: Some(Policy::Batch),
+        slice_ns: Some(3_000_000),
+        allowed_cpus: Some(vec![(0, 0), (3, 5)]),
+        cgroup: Some(CgroupId(1)),
+        ..TaskInfo::new(1, "one")
+    };
+    let three = TaskInfo { cgroup: Some(CgroupId(7)), ..TaskInfo::new(3, "three") };
+    state.tasks = vec![one.clone(), three, TaskInfo::new(9, "absent")];
+    for big in [false, true] {
+        let mut dat = small(big);
+        dat.options.push((StartState::OPTION, state.to_text()));
+        let trace = trace(&dat.bytes());
+        assert_eq!((trace.loss.unreadable, &trace.origin.tunables), (0, &state.origin.tunables));
+        let info = trace.tasks().iter().find(|task| task.pid == 1).expect("task 1");
+        let cgroup = info.cgroup.expect("it is in a cgroup");
+        let group = &trace.cgroups()[cgroup.index()];
+        assert_eq!((group.path.as_str(), group.weight), ("web/front end", Some(300)));
+        assert_eq!(info, &TaskInfo { cgroup: Some(cgroup), ..one.clone() });
+        let other = trace.tasks().iter().find(|task| task.pid == 3).expect("task 3");
+        assert_eq!((other.cgroup, &other.allowed_cpus), (None, &None));
+        assert!(trace.tasks().iter().all(|task| task.pid != 9));
+    }
+}
+
+#[test]
+fn a_damaged_state_is_counted() {
+    let mut dat = small(false);
+    let text = "task pid=1 nice=3 comm=one\ntask nobody\norigin hz 0\nwindow start_ns=0 end_ns=1\n";
+    dat.options.push((StartState::OPTION, text.to_owned()));
+    let trace = trace(&dat.bytes());
+    assert_eq!(trace.loss.unreadable, 3, "{:?}", trace.loss);
+    assert_eq!(trace.origin.hz, None);
 }

@@ -115,6 +115,9 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     executor.kill();
     executor.reap_all()?;
     drop(above);
+    let (tasks, marks) = executor.collect(&mut notes);
+    // Closes the tasks' marker: an instance of tracefs with an open file cannot be removed.
+    drop(executor);
     if let Some(recorder) = recorder {
         notes.extend(recorder.missing().map(str::to_owned));
         let recorded = recorder.stop(&folder.join(TRACE_FILE))?;
@@ -123,7 +126,6 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         }
     }
     let exit = scheduler.map(leave);
-    let (tasks, marks) = executor.collect(&mut notes);
     early_end(job, start_ns, end_ns, &mut notes);
     Ok(Outcome { kernel, start_ns, end_ns, tasks, marks, changes, exit, not_recorded, notes })
 }

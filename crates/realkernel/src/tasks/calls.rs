@@ -284,16 +284,25 @@ impl Task<'_> {
     }
 }
 
+/// A task's policy and its parameters (`sched_getattr`); `None` if there is no such task.
+pub(crate) fn scheduling_of(tid: u32) -> Option<SchedAttributes> {
+    let mut attributes = SchedAttributes::default();
+    let (address, size) = (&raw mut attributes, size_of::<SchedAttributes>());
+    // SAFETY: the kernel writes at most `size` bytes.
+    let status = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, address, size, 0) };
+    (status == 0).then_some(attributes)
+}
+
 /// `struct sched_attr` of `include/uapi/linux/sched/types.h`, first version.
 #[derive(Debug, Default)]
 #[repr(C)]
-struct SchedAttributes {
+pub(crate) struct SchedAttributes {
     size: u32,
-    policy: u32,
+    pub(crate) policy: u32,
     flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
+    pub(crate) nice: i32,
+    pub(crate) priority: u32,
+    pub(crate) runtime_ns: u64,
     deadline_ns: u64,
     period_ns: u64,
 }

@@ -29,6 +29,7 @@ mod task;
 mod text;
 mod usage;
 
+pub(crate) use calls::scheduling_of;
 pub(crate) use cpu_list::parse_cpu_list;
 pub use error::TaskError;
 pub(crate) use executor::Executor;

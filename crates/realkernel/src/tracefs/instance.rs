@@ -14,9 +14,9 @@ use crate::child::start_time;
 const NAME: &str = "fairground";
 /// Maximum number of instances of a process.
 const INSTANCES_MAX: u32 = 64;
-/// Attempts to remove an instance that is busy, and the pause between them: ten seconds, for a process that was killed
+/// Attempts to remove an instance that is busy, and the pause between them: two seconds, for a process that was killed
 /// may wait for a CPU of a loaded machine before it closes its files.
-const REMOVALS_MAX: u32 = 2_000;
+const REMOVALS_MAX: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// A folder `instances/fairground-PID-START-N`. Dropping this removes it.

@@ -16,6 +16,7 @@ mod instance;
 mod mounted;
 mod recorder;
 mod session;
+mod snapshot;
 mod stats;
 mod trace_dat;
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::capture::Capture;
 use super::events::Enabled;
 use super::instance::{Instance, read_text};
+use super::snapshot::Snapshot;
 use super::stats::Stats;
 use super::trace_dat::{self, Description};
 use super::{RecordError, events, mounted};
@@ -25,6 +26,8 @@ pub struct Recorder {
     marker: Option<File>,
     events: Vec<String>,
     missing: Option<String>,
+    /// The machine when the recording began.
+    snapshot: Option<Snapshot>,
     stacks: bool,
     pub(super) instance: Instance,
 }
@@ -46,8 +49,8 @@ impl Recorder {
     /// # Errors
     /// There is no usable tracefs, or a requested event does not exist.
     pub fn start(job: &RecordingJob) -> Result<Self, RecordError> {
-        let recorder = Self::prepare(job, false)?;
-        recorder.instance.write("tracing_on", "1")?;
+        let mut recorder = Self::prepare(job, false)?;
+        recorder.turn_on()?;
         Ok(recorder)
     }
 
@@ -59,8 +62,14 @@ impl Recorder {
     pub fn start_streaming(job: &RecordingJob, folder: &Path) -> Result<Self, RecordError> {
         let mut recorder = Self::prepare(job, true)?;
         recorder.capture.stream(folder)?;
-        recorder.instance.write("tracing_on", "1")?;
+        recorder.turn_on()?;
         Ok(recorder)
+    }
+
+    fn turn_on(&mut self) -> Result<(), RecordError> {
+        self.instance.write("tracing_on", "1")?;
+        self.snapshot.iter_mut().for_each(Snapshot::add_tasks);
+        Ok(())
     }
 
     /// Prepares a recording without turning it on.
@@ -72,8 +81,9 @@ impl Recorder {
         instance.write("buffer_size_kb", &job.kib_per_cpu.to_string())?;
         let Enabled { events, missing } = events::enable(&instance, job)?;
         let capture = Capture::open(&instance, &read(&instance, "events/header_page")?)?;
+        let snapshot = job.state.then(Snapshot::take);
         let marker = instance.open("trace_marker", OpenOptions::new().write(true)).ok();
-        Ok(Self { capture, marker, events, missing, stacks: job.stacks, instance })
+        Ok(Self { capture, marker, events, missing, snapshot, stacks: job.stacks, instance })
     }
 
     /// The file for marks (`trace_marker`): each write is a mark of the writing task.
@@ -143,6 +153,7 @@ impl Recorder {
             cmdlines: cmdlines(instance),
             clock: instance.read("trace_clock")?,
             uname: uname(),
+            start_state: self.snapshot.as_ref().map(|snapshot| snapshot.state().to_text()),
             cpus: self.capture.cpus().max().map_or(0, |last| last + 1),
             page_bytes: self.capture.page_bytes(),
         })
@@ -204,7 +215,7 @@ fn cmdlines(instance: &Instance) -> Vec<u8> {
 }
 
 /// The entries of a folder that are numbers.
-fn numbers(folder: &str) -> Vec<u32> {
+pub(super) fn numbers(folder: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }

@@ -3,6 +3,8 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
+use fairground_trace::StartState;
+
 use super::capture::Capture;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -39,6 +41,8 @@ pub(super) struct Description {
     pub(super) clock: String,
     /// Name, release, version and machine of the kernel.
     pub(super) uname: String,
+    /// The text of a [`StartState`], for an option of its own.
+    pub(super) start_state: Option<String>,
     /// One more than the highest CPU number.
     pub(super) cpus: u32,
     /// Bytes of a page of the ring buffer.
@@ -109,6 +113,9 @@ fn options(out: &mut (impl Write + Seek), described: &Description) -> io::Result
     }
     option(out, OPTION_TRACECLOCK, &described.clock)?;
     option(out, OPTION_UNAME, &described.uname)?;
+    if let Some(text) = &described.start_state {
+        option(out, StartState::OPTION, text)?;
+    }
     out.write_all(&OPTION_DONE.to_ne_bytes())?;
     Ok(stats_at)
 }

@@ -52,7 +52,7 @@ struct Moment {
 
 /// What is known of a task while building.
 #[derive(Clone, Default)]
-struct Known {
+pub(super) struct Known {
     exited: bool,
     dead: bool,
     /// The header names it; its entry is not to be changed.
@@ -61,13 +61,21 @@ struct Known {
     class_known: bool,
     nice: Option<i8>,
     rt_prio: Option<RtPrio>,
-    cgroup: Option<CgroupId>,
+    pub(super) cgroup: Option<CgroupId>,
     /// The identity of the last event that named it, if a further event with it changes nothing.
     met_as: Option<TaskId>,
     /// Its last name.
     name: Option<Arc<str>>,
     /// Its name while it ran was looked up in [`Renames`].
     name_looked_up: bool,
+}
+
+impl Known {
+    /// A task whose class may be known.
+    pub(super) fn of_class(nice: Option<i8>, rt_prio: Option<RtPrio>) -> Self {
+        let class_known = nice.is_some() || rt_prio.is_some();
+        Self { class_known, nice, rt_prio, ..Self::default() }
+    }
 }
 
 /// In place of a task: none is known.
@@ -85,12 +93,19 @@ pub(super) struct Builder<'p> {
     identities: Vec<TaskIdentity>,
     parts: PartWriter<'p>,
     has_renames: bool,
-    known: Vec<Known>,
+    pub(super) known: Vec<Known>,
     /// The task that has a pid, by the number of the pid; [`UNKNOWN`] where none has it.
     current: Vec<TaskId>,
     /// Tasks of the header that have not appeared yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
+    /// What is known of tasks from the beginning of the recording, by pid, until they appear.
+    pub(super) at_start: HashMap<u32, TaskInfo>,
+    pub(super) has_start: bool,
+    /// The cgroups of those tasks, which are not in the trace's table yet.
+    pub(super) start_cgroups: Vec<CgroupInfo>,
+    /// Tasks with the indices of those cgroups.
+    pub(super) start_places: HashMap<TaskId, usize>,
     /// What each CPU runs; [`UNKNOWN`] before its first switch and after lost events.
     running: Vec<TaskId>,
     /// Cgroups by path, without the `/` in front.
@@ -112,6 +127,10 @@ impl<'p> Builder<'p> {
             current: Vec::new(),
             awaited: HashMap::new(),
             has_list: false,
+            at_start: HashMap::new(),
+            has_start: false,
+            start_cgroups: Vec::new(),
+            start_places: HashMap::new(),
             running: Vec::new(),
             paths: HashMap::new(),
         }
@@ -138,6 +157,7 @@ impl<'p> Builder<'p> {
 
     /// Returns the trace when there are no more events.
     pub(super) fn finish(mut self) -> Trace {
+        self.place_tasks();
         self.parts.flush(&self.trace);
         self.trace
     }
@@ -179,6 +199,9 @@ impl<'p> Builder<'p> {
             };
         }
         self.note(moment.cpu, &mut kind)?;
+        if let EventKind::Fork { parent, child } = kind {
+            self.inherit(parent, child);
+        }
         Some(kind)
     }
 
@@ -192,7 +215,8 @@ impl<'p> Builder<'p> {
                 self.set_running(cpu, UNKNOWN);
             }
             EventKind::CgroupMove { task, from, to } => {
-                *to = self.cgroup(*to)?;
+                let path = std::mem::take(&mut self.moves[to.index()]);
+                *to = self.cgroup(&path)?;
                 let known = &mut self.known[task.index()].cgroup;
                 *from = known.replace(*to).unwrap_or(CgroupId::ROOT);
             }
@@ -218,10 +242,10 @@ impl<'p> Builder<'p> {
         Some(())
     }
 
-    /// The cgroup of a path in [`Builder::moves`] (`/web/front`). An unknown one is added without a weight, with its
+    /// The cgroup of a path (`/web/front`). An unknown one is added without a weight, with its
     /// parents. `None` when there are too many.
-    fn cgroup(&mut self, path: CgroupId) -> Option<CgroupId> {
-        let whole = self.moves[path.index()].trim_matches('/');
+    pub(super) fn cgroup(&mut self, path: &str) -> Option<CgroupId> {
+        let whole = path.trim_matches('/');
         if self.paths.is_empty() && self.trace.cgroups().is_empty() {
             let path = "/".to_owned();
             self.trace.add_cgroup(CgroupInfo { path, parent: None, weight: None });
@@ -277,7 +301,7 @@ impl<'p> Builder<'p> {
             true => self.renames.at(moment.time_ns, pid),
             false => Arc::clone(&self.identities[id.index()].name),
         };
-        let task = found.unwrap_or_else(|| self.enter(pid, pid_number, &name));
+        let task = found.unwrap_or_else(|| self.enter(pid, pid_number, &name, false));
         self.known[task.index()].name_looked_up = true;
         task
     }
@@ -311,7 +335,8 @@ impl<'p> Builder<'p> {
             found => {
                 self.trace.loss.pid_reuses += u64::from(found.is_some());
                 let name = Arc::clone(&self.identities[id.index()].name);
-                self.enter(pid, pid_number, &name)
+                let is_new = matches!(reference, Reference::Birth | Reference::FirstWake);
+                self.enter(pid, pid_number, &name, is_new || found.is_some())
             }
         };
         let known = &mut self.known[task.index()];
@@ -371,11 +396,12 @@ impl<'p> Builder<'p> {
     }
 
     /// Makes a new task, or the next one of the header's, the one that a pid means.
-    fn enter(&mut self, pid: u32, pid_number: usize, name: &str) -> TaskId {
+    /// `is_new`: it did not exist when the recording began.
+    fn enter(&mut self, pid: u32, pid_number: usize, name: &str, is_new: bool) -> TaskId {
         let listed = self.awaited.get_mut(&pid).and_then(VecDeque::pop_front);
         let task = listed.unwrap_or_else(|| {
-            self.known.push(Known::default());
-            self.trace.add_task(TaskInfo::new(pid, name))
+            let start = self.at_start.remove(&pid).filter(|_| !is_new);
+            self.add_task(start.unwrap_or_else(|| TaskInfo::new(pid, "")), name)
         });
         if self.current.len() <= pid_number {
             self.current.resize(pid_number + 1, UNKNOWN);

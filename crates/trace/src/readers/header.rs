@@ -3,7 +3,7 @@
 use super::line::{CPUS_MAX, leading_number};
 use super::stated::value;
 use crate::escape::unescape;
-use crate::{CgroupId, CgroupInfo, RtPrio, TaskInfo};
+use crate::{CgroupId, CgroupInfo, Policy, RtPrio, TaskInfo};
 
 /// The meaning of a line that is no event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ fn lost(text: &str) -> Option<Remark> {
 }
 
 /// The lines that [`crate::write_ftrace`] puts into the header, so that nothing is lost on the way.
-fn own_comment(text: &str) -> Option<Remark> {
+pub(super) fn own_comment(text: &str) -> Option<Remark> {
     let (kind, rest) = text.split_once(' ')?;
     match kind {
         "window" => {
@@ -115,6 +115,8 @@ fn own_comment(text: &str) -> Option<Remark> {
             info.nice = value(fixed, "nice=").and_then(|nice| nice.parse().ok());
             info.rt_prio =
                 value(fixed, "prio=").and_then(|prio| prio.parse().ok()).and_then(RtPrio::new);
+            info.policy = value(fixed, "policy=").and_then(Policy::of_name);
+            info.slice_ns = value(fixed, "slice_ns=").and_then(|slice_ns| slice_ns.parse().ok());
             info.cgroup =
                 value(fixed, "cgroup=").and_then(|cgroup| cgroup.parse().ok()).map(CgroupId);
             info.allowed_cpus = value(fixed, "cpus=").and_then(cpu_ranges);

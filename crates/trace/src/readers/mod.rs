@@ -38,6 +38,7 @@ mod parts;
 mod perf_data;
 mod renames;
 mod stack_text;
+mod start;
 mod stated;
 mod text;
 mod trace_dat;

@@ -17,7 +17,8 @@ use std::io::{self, Write};
 
 use super::view::View;
 use crate::escape::{escape, escape_start};
-use crate::{CgroupId, CgroupInfo, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
+use crate::start_state::{cgroup_line, task_line};
+use crate::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
 
 /// Digits of the time stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,10 +102,10 @@ impl<'a> Text<'a> {
             let _ = writeln!(out, "# fairground: origin {key} {}", escape(&value));
         }
         for task in self.trace.tasks() {
-            task_line(out, task);
+            task_line(out, "# fairground: ", task);
         }
         for cgroup in self.trace.cgroups() {
-            cgroup_line(out, cgroup);
+            cgroup_line(out, "# fairground: ", cgroup);
         }
         for label in self.trace.labels() {
             let _ = writeln!(out, "# fairground: label {}", escape(label));
@@ -297,33 +298,4 @@ impl<'a> Text<'a> {
 
 fn plain_name(comm: &str) -> String {
     comm.chars().map(|c| if c.is_control() || matches!(c, '[' | '=') { '?' } else { c }).collect()
-}
-
-fn task_line(out: &mut String, task: &TaskInfo) {
-    let _ = write!(out, "# fairground: task pid={}", task.pid);
-    if let Some(nice) = task.nice {
-        let _ = write!(out, " nice={nice}");
-    }
-    if let Some(prio) = task.rt_prio {
-        let _ = write!(out, " prio={}", prio.prio());
-    }
-    if let Some(ranges) = &task.allowed_cpus {
-        let ranges: Vec<_> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
-        let _ = write!(out, " cpus={}", ranges.join(","));
-    }
-    if let Some(cgroup) = task.cgroup {
-        let _ = write!(out, " cgroup={}", cgroup.0);
-    }
-    let _ = writeln!(out, " comm={}", escape(&task.comm));
-}
-
-fn cgroup_line(out: &mut String, cgroup: &CgroupInfo) {
-    let _ = write!(out, "# fairground: cgroup");
-    if let Some(parent) = cgroup.parent {
-        let _ = write!(out, " parent={}", parent.0);
-    }
-    if let Some(weight) = cgroup.weight {
-        let _ = write!(out, " weight={weight}");
-    }
-    let _ = writeln!(out, " path={}", escape(&cgroup.path));
 }

@@ -2,7 +2,7 @@
 
 use fairground_trace::{
     Call, CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, Origin,
-    OriginTarget, RtPrio, TaskId, TaskInfo, TaskState, Trace,
+    OriginTarget, Policy, RtPrio, TaskId, TaskInfo, TaskState, Trace,
 };
 use proptest::prelude::*;
 
@@ -79,9 +79,11 @@ prop_compose! {
         nice in proptest::option::of(-20..=19_i8),
         allowed in proptest::option::of(prop::collection::vec((0..9_u32, 0..9_u32), 0..3)),
         rt_prio in proptest::option::of(rt_prio()),
+        policy in proptest::option::of(proptest::sample::select(&Policy::ALL[..])),
+        slice_ns in proptest::option::of(any::<u64>()),
     ) -> TaskInfo {
         let nice = nice.filter(|_| rt_prio.is_none());
-        TaskInfo { nice, rt_prio, allowed_cpus: allowed, ..TaskInfo::new(0, &comm) }
+        TaskInfo { nice, rt_prio, policy, slice_ns, allowed_cpus: allowed, ..TaskInfo::new(0, &comm) }
     }
 }
 
@@ -92,12 +94,26 @@ prop_compose! {
         ),
         texts in prop::collection::vec(proptest::option::of("[!-~ä][ -~ä]{0,20}"), 5),
         settings in prop::collection::vec(("[a-z_]{1,9}", "[ -~]{0,9}"), 0..3),
+        tunables in prop::collection::vec(("[a-z_]{1,9}", "[ -~]{0,9}"), 0..3),
+        features in prop::collection::vec("[A-Z_]{1,9}", 0..3),
         hz in proptest::option::of(1..=10_000_u32),
         cost in prop::collection::vec(("[a-z_]{1,9}", any::<u64>()), 0..3),
     ) -> Origin {
         let [scheduler, kernel, timers, costs, topology] =
             <[_; 5]>::try_from(texts).expect("five texts");
-        Origin { target, scheduler, settings, kernel, hz, timers, costs, cost, topology }
+        Origin {
+            target,
+            scheduler,
+            settings,
+            kernel,
+            hz,
+            features,
+            tunables,
+            timers,
+            costs,
+            cost,
+            topology,
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Dat {
     pub(crate) cpus: Vec<Vec<Vec<u8>>>,
     /// Texts of the options CPUSTAT.
     pub(crate) stats: Vec<String>,
+    /// Further options.
+    pub(crate) options: Vec<(u16, String)>,
     pub(crate) clock: String,
     /// Lines of pids and names.
     pub(crate) names: String,
@@ -121,6 +123,8 @@ impl Dat {
         out.extend(self.number(self.cpus.len() as u64, 4));
         out.extend(b"options  \0");
         let options = self.stats.iter().map(|text| (2, text)).chain([(4, &self.clock)]);
+        let further = self.options.iter().map(|(number, text)| (u64::from(*number), text));
+        let options = options.chain(further);
         for (number, text) in options {
             out.extend(self.number(number, 2));
             out.extend(self.sized(text.as_bytes(), 4));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::binary::{Cursor, Endian, TracingData, Why};
 use super::super::line::CPUS_MAX;
+use crate::StartState;
 
 /// Options (`TRACECMD_OPTION_…` of libtracecmd).
 pub(super) const OPTION_DONE: u16 = 0;
@@ -62,6 +63,8 @@ pub(super) struct Contents<'a> {
     pub(super) clock: Option<String>,
     /// Names of the system and of the machine, release, version or architecture: words of `uname`.
     pub(super) uname: Option<String>,
+    /// The text of a [`StartState`].
+    pub(super) start_state: Option<String>,
     /// The kernel's statistics of each CPU's buffer.
     pub(super) stats: Vec<String>,
     /// CPU numbers lie below it.
@@ -101,6 +104,7 @@ impl<'a> Contents<'a> {
             OPTION_CPUSTAT => self.stats.push(text()),
             OPTION_TRACECLOCK => self.clock = Some(text()),
             OPTION_UNAME => self.uname = Some(text()),
+            StartState::OPTION => self.start_state = Some(text()),
             _ => {}
         }
     }

@@ -81,6 +81,7 @@ impl<'c> Reader<'c> {
         // `Linux host 6.18.44 …`
         let release = contents.uname.as_deref().and_then(|names| names.split(' ').nth(2));
         release.into_iter().for_each(|release| collector.origin("kernel", release));
+        contents.start_state.iter().for_each(|text| collector.start_state(text));
         let name = |line: &'c str| {
             let (pid, name) = line.split_once(' ')?;
             Some((pid.parse().ok()?, name))
