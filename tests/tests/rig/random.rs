@@ -168,6 +168,7 @@ impl Case {
             name: format!("random-{}", self.seed),
             description: String::new(),
             duration_ns: self.end_ns(),
+            recorded: false,
             tasks: Vec::new(),
             pipes: Vec::new(),
             queues: Vec::new(),
@@ -207,7 +208,7 @@ impl Case {
             carrier: Carrier::Pipe,
         });
         let (name, capacity) = (format!("queue-{number}"), Some(4));
-        workload.queues.push(Queue { name, capacity, initial: 0 });
+        workload.queues.push(Queue { name, capacity, initial: 0, sync: false });
         let kind = match part.kind {
             Kind::Spin => LockKind::Spin,
             Kind::RtMutex if number.is_multiple_of(2) => LockKind::RtSpin,
