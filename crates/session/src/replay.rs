@@ -10,7 +10,7 @@ mod nearness;
 mod own;
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
-use fairground_trace::{Call, Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{Call, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 use fairground_workload::{
     CpuList, MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError,
 };
@@ -43,16 +43,16 @@ pub fn replay_workload(
         tasks: vec![Recorded::default(); trace.tasks().len()],
     };
     for (id, task) in trace.tasks().iter().enumerate().skip(1) {
-        recorder.builder.task(id as u32, task.pid, &task.comm, task.nice.unwrap_or(0));
-        if let Some(cpus) = &task.allowed_cpus {
-            recorder.builder.allow(id as u32, CpuList::of(cpus.clone()));
-        }
+        recorder.task(trace, id as u32, task);
     }
     let start_ns = states.now_ns();
     recorder.builder.begin_at(first_ns - start_ns);
     let states = states.observe(trace, &mut recorder);
     recorder.finish(&states, (start_ns, trace.end_ns))
 }
+
+/// The nice value of tasks that no task of the normal class should hold up.
+const NICE_MIN: i8 = -20;
 
 /// A wake-up of a task that has not left its CPU yet.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +95,25 @@ struct Recorder {
 }
 
 impl Recorder {
+    /// What is known of a task beforehand.
+    fn task(&mut self, trace: &Trace, id: u32, task: &TaskInfo) {
+        let above_normal = task.nice.is_none() && task.rt_prio.is_some();
+        self.builder.notes.above_normal += u64::from(above_normal);
+        let usual = if above_normal { NICE_MIN } else { 0 };
+        self.builder.task(id, task.pid, &task.comm, task.nice.unwrap_or(usual));
+        if let Some(cpus) = &task.allowed_cpus {
+            self.builder.allow(id, CpuList::of(cpus.clone()));
+        }
+        let own = task.cgroup.map(|cgroup| &trace.cgroups()[cgroup.index()]);
+        let Some(own) = own.filter(|own| own.parent.is_some()) else { return };
+        self.builder.join(id, &own.path);
+        let above = |cgroup: &&CgroupInfo| cgroup.parent.map(|id| &trace.cgroups()[id.index()]);
+        let way = std::iter::successors(Some(own), above).filter(|one| one.parent.is_some());
+        let mut known = true;
+        way.for_each(|one| known &= self.builder.cgroup(&one.path, one.weight));
+        self.builder.notes.unplaced_cgroups += u64::from(!known);
+    }
+
     /// A burst, or a part of one, without what the machine charges for it.
     fn run(&mut self, id: TaskId, ns: u64) {
         let charged_ns = &mut self.tasks[id.index()].charged_ns;
@@ -318,6 +337,10 @@ impl Observer for Recorder {
             EventKind::CallEnter { task, call: Call::Yield, .. } if self.split_burst(task) => {
                 self.builder.yield_cpu(task.0);
                 self.charge(task, self.charges.yield_ns);
+            }
+            EventKind::RtPrio { task, .. } if !task.is_idle() => {
+                self.split_burst(task);
+                self.builder.set_nice(task.0, NICE_MIN);
             }
             EventKind::Exit { task } if !task.is_idle() => {
                 self.builder.notes.exits += 1;

@@ -6,7 +6,9 @@ mod random;
 
 use fairground_machine::CostModel;
 use fairground_session::{Charges, replay_workload};
-use fairground_trace::{Call, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use fairground_trace::{
+    Call, CgroupInfo, Event, EventKind, RtPrio, TaskId, TaskInfo, TaskState, Trace,
+};
 use fairground_workload::{CpuList, Duration, Op, ReplayNotes, Workload, WorkloadError, to_toml};
 
 /// A recording in the making. Tasks have numbers of the test's; 0 is the idle task.
@@ -266,6 +268,30 @@ fn nothing_happens_before_the_first_event() {
     let starts = workload.tasks.iter().map(|task| task.start_ns);
     assert_eq!(starts.collect::<Vec<_>>(), [Some(3_000), Some(3_000), None]);
     assert_eq!((notes.run_ns, notes.forks), (2_000 + 1_000 + 2_000, 1));
+}
+
+#[test]
+fn control_groups_and_higher_classes_are_kept_as_far_as_there_are_such() {
+    let mut replay = Recording::new(1);
+    let mut add = |path: &str, parent, weight| {
+        replay.trace.add_cgroup(CgroupInfo { path: path.to_owned(), parent, weight })
+    };
+    let root = add("/", None, None);
+    let web = add("web", Some(root), Some(300));
+    let front = add("web/front", Some(web), None);
+    let [hog, timer, other] = [1, 2, 3].map(|number| replay.id(number));
+    replay.trace.task_mut(hog).cgroup = Some(front);
+    replay.trace.task_mut(timer).rt_prio = RtPrio::new(49);
+    replay.trace.task_mut(other).nice = Some(3);
+    replay.switch(0, 0, 0, false, false, 1).switch(1_000, 0, 1, false, false, 2);
+    replay.switch(2_000, 0, 2, false, false, 3).switch(3_000, 0, 3, false, false, 0);
+    let (workload, notes) = finished(replay);
+    let [hog, timer, other] = &workload.tasks[..] else { panic!("{:?}", workload.tasks) };
+    assert_eq!((hog.nice, timer.nice, other.nice), (0, -20, 3));
+    assert_eq!((hog.cgroup, other.cgroup), (workload.cgroup("web/front"), None));
+    let weights = workload.cgroups.iter().map(|cgroup| cgroup.weight);
+    assert_eq!(weights.collect::<Vec<_>>(), [100, 300, 100]);
+    assert_eq!((notes.above_normal, notes.unplaced_cgroups), (1, 0));
 }
 
 #[test]

@@ -22,7 +22,9 @@ mod program;
 
 use std::collections::BTreeMap;
 
+use crate::cgroups::{self, path_problem};
 use crate::diagnostic::{Diagnostic, WorkloadError};
+use crate::limits::{CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX};
 use crate::model::{CpuList, Workload};
 use meetings::{Message, Received};
 pub use notes::ReplayNotes;
@@ -60,6 +62,8 @@ pub struct ReplayBuilder {
     tasks: Vec<Recorded>,
     messages: Vec<Message>,
     begin_ns: u64,
+    /// Weights of control groups, by path.
+    cgroups: BTreeMap<String, u32>,
     /// What the caller could not tell; [`ReplayBuilder::finish`] adds what the workload has.
     pub notes: ReplayNotes,
 }
@@ -73,6 +77,7 @@ impl ReplayBuilder {
             tasks: Vec::new(),
             messages: Vec::new(),
             begin_ns: 0,
+            cgroups: BTreeMap::new(),
             notes: ReplayNotes::default(),
         }
     }
@@ -92,6 +97,22 @@ impl ReplayBuilder {
     /// The CPUs on which a task may run.
     pub fn allow(&mut self, id: u32, cpus: CpuList) {
         self.recorded(id).cpus = Some(cpus);
+    }
+
+    /// There is a control group of this path (`web/front`) and weight, 1…10,000; `None`: the usual one. False: a
+    /// workload cannot have one of that path.
+    pub fn cgroup(&mut self, path: &str, weight: Option<u32>) -> bool {
+        let valid = path_problem(path).is_none();
+        if valid {
+            let weight = weight.unwrap_or(CGROUP_WEIGHT_DEFAULT).clamp(1, CGROUP_WEIGHT_MAX);
+            self.cgroups.insert(path.to_owned(), weight);
+        }
+        valid
+    }
+
+    /// The task begins in a control group. One that is not known counts as the root.
+    pub fn join(&mut self, id: u32, path: &str) {
+        self.recorded(id).cgroup = Some(path.to_owned());
     }
 
     /// The task's nice value changes at this point of its program. A value outside of −20…19 is clamped.
@@ -174,7 +195,9 @@ impl ReplayBuilder {
             )]));
         }
         let times = (self.begin_ns, duration_ns);
-        program::workload(&self.name, times, self.tasks, &self.messages, self.notes)
+        let cgroups = cgroups::tree(self.cgroups);
+        let of_all = (self.name.as_str(), cgroups);
+        program::workload(of_all, times, self.tasks, &self.messages, self.notes)
     }
 
     fn index(&mut self, id: u32) -> usize {

@@ -15,6 +15,10 @@ pub struct ReplayNotes {
     pub run_ns: u64,
     /// CPU time that was taken out of the bursts, since the machine charges it anew, ns.
     pub charged_ns: u64,
+    /// Tasks of a class above the normal one, which are normal tasks of nice −20 in the replay.
+    pub above_normal: u64,
+    /// Tasks whose control group a workload cannot have; they are in the root.
+    pub unplaced_cgroups: u64,
     /// Waits that another task ended.
     pub messages: u64,
     /// Waits that became sleeps: an interrupt, the idle task or something outside the recording ended them.
@@ -68,6 +72,11 @@ impl fmt::Display for ReplayNotes {
         write!(f, ", by an interrupt or from outside: {}", self.sleeps)?;
         write!(f, "; forks: {}, exits: {}", self.forks, self.exits)?;
         let gaps = [
+            ("tasks of a class above the normal one; here they have nice -20", self.above_normal),
+            (
+                "tasks whose control group cannot be made; they are in the root",
+                self.unplaced_cgroups,
+            ),
             ("blocked when the recording ended", self.blocked_at_end),
             ("wake-ups that are missing; these tasks sleep until they ran", self.missing_wakes),
             ("wake-ups by tasks that did not run; they became sleeps", self.wakers_not_running),

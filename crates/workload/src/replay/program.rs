@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::meetings::{Meetings, Message, Received};
 use super::notes::ReplayNotes;
+use crate::cgroups;
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
-use crate::model::{CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
+use crate::model::{Cgroup, CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.
 const COMM_CHARS_MAX: usize = 40;
@@ -42,6 +43,8 @@ pub(super) struct Recorded {
     pub(super) comm: String,
     pub(super) nice: i8,
     pub(super) cpus: Option<CpuList>,
+    /// The path of its control group.
+    pub(super) cgroup: Option<String>,
     pub(super) start: Start,
     /// It was seen to exit.
     pub(super) ends: bool,
@@ -51,7 +54,17 @@ pub(super) struct Recorded {
 impl Recorded {
     pub(super) fn new(id: u32) -> Self {
         let (start, items) = (Start::At(0), Vec::new());
-        Self { id, pid: id, comm: String::new(), nice: 0, cpus: None, start, ends: false, items }
+        Self {
+            id,
+            pid: id,
+            comm: String::new(),
+            nice: 0,
+            cpus: None,
+            cgroup: None,
+            start,
+            ends: false,
+            items,
+        }
     }
 
     /// Adds to the present burst.
@@ -102,7 +115,7 @@ fn goes_on(recorded: &[Recorded], messages: &[Message]) -> Vec<bool> {
 
 /// The workload of a recording that begins in it at a time, and its length, ns. Tasks that did something become groups of one, in the order in which they were named.
 pub(super) fn workload(
-    name: &str,
+    (name, cgroups): (&str, Vec<Cgroup>),
     (begin_ns, duration_ns): (u64, u64),
     recorded: Vec<Recorded>,
     messages: &[Message],
@@ -134,8 +147,9 @@ pub(super) fn workload(
             Start::At(ns) => Some(begin_ns + ns),
             Start::Forked => None,
         };
-        let Recorded { nice, cpus, .. } = task;
-        tasks.push(TaskSpec { nice, cpus, ..TaskSpec::new(name, 1, start_ns, program) });
+        let Recorded { nice, cpus, cgroup, .. } = task;
+        let cgroup = cgroup.and_then(|path| cgroups::find(&cgroups, &path));
+        tasks.push(TaskSpec { nice, cpus, cgroup, ..TaskSpec::new(name, 1, start_ns, program) });
     }
     notes.tasks = tasks.len() as u64;
     let workload = Workload {
@@ -143,6 +157,7 @@ pub(super) fn workload(
         duration_ns,
         recorded: true,
         queues: meetings.queues,
+        cgroups,
         ..independent(format!("replay of a recording: {} tasks", tasks.len()), tasks)
     };
     // Every operation is executed once, and every step of the check executes one or finds a program's end.
