@@ -137,6 +137,15 @@ impl FollowPlan<'_> {
         let until_ns = states.now_ns();
         let irregularities = states.irregularities().clone();
         let callbacks = deciding(self.scheduler);
-        Ok(follower.finish(label, until_ns, irregularities, callbacks))
+        let mut followed = follower.finish(label, until_ns, irregularities, callbacks);
+        if self.trace.origin.is_simulated() && !timeline.shows_passes() {
+            followed.notes.push(
+                "this simulated recording has no callbacks: its switches are stamped when their \
+                 decisions end, later than the scheduler decided, and differ for that reason alone; \
+                 record it with --callbacks"
+                    .to_owned(),
+            );
+        }
+        Ok(followed)
     }
 }

@@ -63,6 +63,11 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
+    /// Whether callbacks show when decisions began.
+    pub(super) fn shows_passes(&self) -> bool {
+        !self.passes.is_empty()
+    }
+
     pub(super) fn of(trace: &Trace) -> Timeline {
         let cpus = trace.cpus as usize;
         let mut timeline = Timeline {
