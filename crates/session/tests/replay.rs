@@ -441,6 +441,17 @@ fn a_new_task_was_not_blocked_before_its_first_wake_up() {
 }
 
 #[test]
+fn wake_ups_without_switches_are_an_error() {
+    let mut replay = Recording::new(1);
+    replay.waking(1_000, 0, None, 1);
+    let task = replay.id(1);
+    replay.event(1_100, 0, EventKind::Wakeup { task, target_cpu: 0 });
+    replay.waking(2_000, 0, None, 1);
+    let error = replay.finish("by hand").expect_err("nothing ran");
+    assert!(error.to_string().contains("record sched_switch"), "{error}");
+}
+
+#[test]
 fn an_empty_recording_is_an_error() {
     let error = Recording::new(4).finish("replay").expect_err("nothing was recorded");
     insta::assert_snapshot!(error.to_string());

@@ -185,9 +185,10 @@ impl ReplayBuilder {
     /// The workload, of `duration_ns`, and what the recording could not tell.
     ///
     /// # Errors
-    /// When no task did anything, or when the workload passes a limit (groups, operations).
+    /// When no task was seen on a CPU, or when the workload passes a limit (groups, operations).
     pub fn finish(self, duration_ns: u64) -> Result<(Workload, ReplayNotes), WorkloadError> {
-        if !self.tasks.iter().any(Recorded::does_something) {
+        let nothing_ran = !self.tasks.iter().any(|task| task.ran);
+        if nothing_ran || !self.tasks.iter().any(Recorded::does_something) {
             return Err(WorkloadError::new(vec![Diagnostic::unplaced(
                 &self.name,
                 "the recording holds no task that ran".to_owned(),

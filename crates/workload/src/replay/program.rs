@@ -46,6 +46,8 @@ pub(super) struct Recorded {
     /// The path of its control group.
     pub(super) cgroup: Option<String>,
     pub(super) start: Start,
+    /// It was seen on a CPU.
+    pub(super) ran: bool,
     /// It was seen to exit.
     pub(super) ends: bool,
     pub(super) items: Vec<Item>,
@@ -62,6 +64,7 @@ impl Recorded {
             cpus: None,
             cgroup: None,
             start,
+            ran: false,
             ends: false,
             items,
         }
@@ -69,6 +72,7 @@ impl Recorded {
 
     /// Adds to the present burst.
     pub(super) fn run(&mut self, ns: u64) {
+        self.ran = true;
         match self.items.last_mut() {
             _ if ns == 0 => {}
             Some(Item::Run(burst_ns)) => *burst_ns += ns,
