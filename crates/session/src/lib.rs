@@ -48,7 +48,7 @@ pub use input::{
 pub use origin::kernel_origin;
 pub use outcome::{Outcome, TargetReport};
 pub use replay::{
-    Charges, Closeness, Near, OwnScheduler, nearest, nearness, recorded_machine, replay_workload,
+    Charges, Closeness, Near, OwnScheduler, nearness, recorded_machine, replay_workload, worst,
 };
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};

@@ -16,7 +16,7 @@ use fairground_workload::{
 };
 
 pub use charges::Charges;
-pub use nearness::{Closeness, Near, nearest, nearness};
+pub use nearness::{Closeness, Near, nearness, worst};
 pub use own::{OwnScheduler, recorded_machine};
 
 /// Makes a workload named `name` of a whole recording, for a machine that charges for kernel work anew, and notes what

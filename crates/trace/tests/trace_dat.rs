@@ -249,7 +249,8 @@ fn the_state_at_the_beginning_is_taken_over() {
 #[test]
 fn a_damaged_state_is_counted() {
     let mut dat = small(false);
-    let text = "task pid=1 nice=3 comm=one\ntask nobody\norigin hz 0\nwindow start_ns=0 end_ns=1\n";
+    let text =
+        "task pid=1 nice=3 comm=one\ntask without\norigin hz 0\nwindow start_ns=0 end_ns=1\n";
     dat.options.push((StartState::OPTION, text.to_owned()));
     let trace = trace(&dat.bytes());
     assert_eq!(trace.loss.unreadable, 3, "{:?}", trace.loss);

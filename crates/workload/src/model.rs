@@ -436,8 +436,8 @@ pub struct Cgroup {
     pub weight: u32,
 }
 
-/// A whole workload, checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A whole workload, checked. The default one is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
     /// Its name.
     pub name: String,
@@ -470,18 +470,5 @@ pub struct Workload {
 
 /// A workload of groups that share nothing, without a name, of 10 s.
 pub(crate) fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
-    Workload {
-        name: String::new(),
-        description,
-        duration_ns: 10_000_000_000,
-        recorded: false,
-        tasks,
-        pipes: Vec::new(),
-        queues: Vec::new(),
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        timers: Vec::new(),
-        cgroups: Vec::new(),
-    }
+    Workload { description, duration_ns: 10_000_000_000, tasks, ..Workload::default() }
 }

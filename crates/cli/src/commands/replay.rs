@@ -22,7 +22,7 @@ use crate::progress::Progress;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let mut recording = find_recording(&args.recording, cli.quiet)?;
-    let replay = Replay::of(args, &recording)?;
+    let replay = Replay::of(args, &recording);
     let (workload, notes) = replay.workload(&recording)?;
     if let Some(path) = &args.write_workload {
         export::write_whole(path, |sink| sink.write_all(to_toml(&workload).as_bytes()))?;
@@ -76,13 +76,13 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn of(args: &'a ReplayArgs, recording: &Recording) -> Result<Self, Failure> {
+    fn of(args: &'a ReplayArgs, recording: &Recording) -> Self {
         let machine = recorded_machine(&args.machine, &recording.trace);
         let (own, missing) = match OwnScheduler::of(&recording.trace.origin) {
             Ok(own) => (own, None),
             Err(failure) => (None, Some(failure)),
         };
-        Ok(Self { args, name: recording.name.clone(), machine, own, missing })
+        Self { args, name: recording.name.clone(), machine, own, missing }
     }
 
     /// The workload of the recording, without what the machine charges anew: where its scheduler is known, a first

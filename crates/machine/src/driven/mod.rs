@@ -221,18 +221,6 @@ fn no_tasks(recording: &Trace) -> Workload {
         parent: info.parent.map(|id| id.index()),
         weight: info.weight.unwrap_or(100),
     };
-    Workload {
-        name: String::new(),
-        description: String::new(),
-        duration_ns: 1,
-        recorded: false,
-        tasks: Vec::new(),
-        pipes: Vec::new(),
-        queues: Vec::new(),
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        timers: Vec::new(),
-        cgroups: recording.cgroups().iter().map(cgroup).collect(),
-    }
+    let cgroups = recording.cgroups().iter().map(cgroup).collect();
+    Workload { duration_ns: 1, cgroups, ..Workload::default() }
 }

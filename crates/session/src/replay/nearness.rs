@@ -23,6 +23,23 @@ pub enum Near {
     Poor,
 }
 
+impl Near {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Near::Near => "near",
+            Near::Fair => "fair",
+            Near::Poor => "poor",
+        }
+    }
+
+    /// How far counts and shares, and latencies, of this class may be off at most, %; `None`: any distance.
+    pub fn limits_percent(self) -> Option<[f64; 2]> {
+        let class = self as usize;
+        Some([*COUNTS_PERCENT.get(class)?, *LATENCIES_PERCENT.get(class)?])
+    }
+}
+
 /// One figure of both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closeness {
@@ -49,8 +66,8 @@ pub fn nearness(recorded: &Analysis, replayed: &Analysis) -> Vec<Closeness> {
     all
 }
 
-/// The worst of all.
-pub fn nearest(all: &[Closeness]) -> Option<Near> {
+/// The worst class of all.
+pub fn worst(all: &[Closeness]) -> Option<Near> {
     all.iter().filter_map(|one| one.near).max()
 }
 
@@ -97,4 +114,22 @@ fn share(rows: &[ComparisonRow]) -> Option<Closeness> {
         off_percent: Some(off),
         near: Some(class(off, COUNTS_PERCENT)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_reaches_as_far_as_its_limits() {
+        for near in [Near::Near, Near::Fair] {
+            for limits in [COUNTS_PERCENT, LATENCIES_PERCENT] {
+                let limit = limits[near as usize];
+                assert_eq!((class(limit, limits), class(-limit, limits)), (near, near));
+                assert!(class(limit + 0.1, limits) > near);
+            }
+        }
+        assert_eq!(Near::Fair.limits_percent(), Some([10.0, 25.0]));
+        assert_eq!(Near::Poor.limits_percent(), None);
+    }
 }
