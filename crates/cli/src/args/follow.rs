@@ -28,7 +28,8 @@ pub(crate) struct FollowArgs {
     #[arg(long)]
     pub(crate) topology: Option<TopologySpec>,
 
-    /// Ticks a second of the recorded machine, for a recording without ticks: 100, 250, 300 or 1000 [default: 250]
+    /// Ticks a second of the recorded machine, for a recording without ticks: 100, 250, 300 or 1000 [default: as
+    /// recorded, else 250]
     #[arg(long)]
     pub(crate) hz: Option<u32>,
 

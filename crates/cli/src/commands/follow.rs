@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use fairground_report::Document;
 use fairground_session::{
     CHUNK_NS, Failure, FollowPlan, MachineSpec, Recording, RunSpec, Scheduler, SchedulerSpec,
-    TopologySpec, exit_code, one_variant, read_profiles,
+    exit_code, one_variant, read_profiles, recorded_machine,
 };
 
 use crate::args::{Cli, FollowArgs};
@@ -48,10 +48,9 @@ pub(super) fn follow(cli: &Cli, args: &FollowArgs) -> Result<ExitCode, Failure> 
 }
 
 fn spec(args: &FollowArgs, recording: &Recording) -> RunSpec {
-    let cpus = args.topology.is_none().then_some(recording.trace.cpus.max(1));
-    let topology: Option<TopologySpec> = args.topology.clone();
-    let machine =
-        MachineSpec { cpus, topology, hz: args.hz, seed: args.seed, ..MachineSpec::default() };
+    let (topology, hz, seed) = (args.topology.clone(), args.hz, args.seed);
+    let asked = MachineSpec { topology, hz, seed, ..MachineSpec::default() };
+    let machine = recorded_machine(&asked, &recording.trace);
     let scheduler = SchedulerSpec { null_loads: args.null_loads, ..SchedulerSpec::default() };
     RunSpec { machine, scheduler, ..RunSpec::default() }
 }

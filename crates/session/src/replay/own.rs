@@ -71,7 +71,7 @@ pub fn recorded_machine(asked: &MachineSpec, trace: &Trace) -> MachineSpec {
             TopologySpec::Table(_) => false,
         };
         machine.topology = parsed.filter(fits);
-        machine.cpus = machine.topology.is_none().then_some(trace.cpus);
+        machine.cpus = machine.topology.is_none().then_some(trace.cpus.max(1));
     }
     machine.hz = machine.hz.or(origin.hz.filter(|hz| HZ_CHOICES.contains(hz)));
     let timers = origin.timers.as_deref().and_then(|text| TimersChoice::from_str(text, false).ok());
