@@ -4,15 +4,20 @@
 //! Charges tell that clock to the nanosecond: what a task is charged is the clock's way since the last charge, or since
 //! the task came onto its CPU, which was when the task before it was charged. The kernel reads the clock where it
 //! charges (`update_curr` follows `update_rq_clock`), so between charges the clock stands. On a CPU that runs no task of
-//! the scheduler the clock is the recording's.
+//! the scheduler the clock is the recording's, less what a stamp is late. A clock never goes back, and is never ahead of
+//! the recording's.
 
 use super::Driven;
 use crate::MachineError;
 
+/// How late a switch is stamped, at most, ns.
+const LATE_NS: u64 = 5_000;
+
 impl Driven {
     /// The kernel has charged the task that runs on a CPU.
     pub(super) fn advance_clock(&mut self, cpu: u32, runtime_ns: u64) {
-        self.charged_ns[cpu as usize] += runtime_ns;
+        let clock_ns = &mut self.charged_ns[cpu as usize];
+        *clock_ns = (*clock_ns + runtime_ns).min(self.machine.kernel.clock.now_ns());
     }
 
     /// Carries out a step by the clock of a CPU's run queue.
@@ -29,7 +34,7 @@ impl Driven {
         let now_ns = kernel.clock.now_ns();
         let clock_ns = &mut self.charged_ns[cpu as usize];
         if kernel.cpus[cpu as usize].curr().is_none() {
-            *clock_ns = now_ns;
+            *clock_ns = (*clock_ns).max(now_ns.saturating_sub(LATE_NS));
         }
         kernel.clock.move_to(*clock_ns);
         let result = step(self);

@@ -117,6 +117,10 @@ impl Driven {
         if std::mem::replace(&mut self.taken[cpu as usize], true) {
             return Ok(());
         }
+        self.by_clock_of(cpu, |driven| driven.leave_to_others(cpu, leaves))
+    }
+
+    fn leave_to_others(&mut self, cpu: u32, leaves: Option<TaskState>) -> Result<(), MachineError> {
         self.machine.kernel.this_cpu = cpu;
         let args = self.release_args;
         self.told(|machine| {

@@ -294,6 +294,10 @@ impl<'a> Follower<'a> {
 
     fn end_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState) -> Told {
         let at = &mut self.cpus[cpu as usize];
+        // A task that is in the kernel leaves late; one that blocks before says nothing.
+        if let Some(asked) = at.asked.filter(|_| !prev.is_idle() && state.is_runnable()) {
+            self.tally.agree(asked.decision);
+        }
         (at.is_preempted, at.asked, at.wants_from_ns) = (false, None, None);
         if state.is_dead() {
             self.driven.remove(prev)?;

@@ -73,6 +73,8 @@ pub(super) struct Timeline {
     woken_by_interrupt: Vec<bool>,
     /// How long a CPU takes to switch after it was asked to, ns, at most.
     pub(super) reaction_ns: u64,
+    /// The same where the running task is in the kernel and leaves it first (voluntary and lazy preemption), ns.
+    late_ns: u64,
 }
 
 impl Timeline {
@@ -81,7 +83,7 @@ impl Timeline {
         !self.passes.is_empty()
     }
 
-    pub(super) fn of(trace: &Trace) -> Timeline {
+    pub(super) fn of(trace: &Trace, tick_ns: u64) -> Timeline {
         let cpus = trace.cpus as usize;
         let mut timeline = Timeline {
             switches: vec![Vec::new(); cpus],
@@ -99,6 +101,7 @@ impl Timeline {
             asked_to_wake: vec![None; trace.tasks().len()],
             woken_by_interrupt: vec![false; trace.tasks().len()],
             reaction_ns: 0,
+            late_ns: if trace.origin.is_simulated() { 0 } else { tick_ns },
         };
         let mut reactions = Reactions::new(cpus);
         let mut passes = PassFinder::new(cpus);
@@ -203,7 +206,7 @@ impl Timeline {
         let until_ns = match next.from_idle && self.reaction_ns > 0 {
             // Out of an idle state.
             true => now_ns + REACTION_NS_MAX,
-            false => self.reacts_until_ns(cpu, index, now_ns),
+            false => self.reacts_until_ns(cpu, index, now_ns).max(now_ns + self.late_ns),
         };
         next.time_ns <= until_ns
     }
