@@ -3,7 +3,7 @@
 use fairground_analysis::Irregularities;
 use fairground_analysis::states::{Observer, States};
 use fairground_machine::{Driven, MachineError, Placement, Wake};
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
 
 use super::judge::Asked;
 use super::knowledge::Knowledge;
@@ -24,10 +24,17 @@ pub(super) struct Cpu {
     pub(super) is_preempted: bool,
     /// The slice of the running task before the present event, ns.
     pub(super) slice_ns: u64,
-    /// The CPU has ticked, and the charge that goes with it is still to come.
-    ticks: bool,
+    /// What waits for the charge that goes with it.
+    due: Option<Due>,
     /// Since when the scheduler wants a pass, ns.
     pub(super) wants_from_ns: Option<u64>,
+}
+
+/// What a kernel does after it has charged the running task.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Tick,
+    Yield,
 }
 
 /// A recording being followed.
@@ -112,22 +119,23 @@ impl<'a> Follower<'a> {
                 self.driven.remove(child)?;
                 self.create(trace, child, Some(parent), cpu)
             }
-            // The kernel charges the running task before it asks the scheduler.
-            EventKind::Tick { .. } if self.timeline.has_charges => {
-                self.cpus[cpu as usize].ticks = true;
-                Ok(())
-            }
-            EventKind::Tick { .. } => self.on_tick(cpu),
+            EventKind::Tick { .. } => self.is_due(cpu, Due::Tick),
+            EventKind::CallEnter { call: Call::Yield, .. } => self.is_due(cpu, Due::Yield),
             EventKind::Charge { task, runtime_ns } => self.on_charge(cpu, task, runtime_ns),
             EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(cpu, task, to_cpu),
-            EventKind::Callback { kind: CallbackKind::Yield, .. } => {
-                self.driven.yields(cpu)?;
-                self.driven.ask(cpu);
-                self.after_step()
-            }
+            EventKind::Callback { kind: CallbackKind::Yield, .. } => self.on_yield(cpu),
             EventKind::Exit { task } => self.driven.begin_exit(task),
             EventKind::Nice { task, nice } => {
+                if !std::mem::replace(&mut self.of_class[task.index()], true) {
+                    self.join_class(trace, task, cpu)?;
+                }
                 self.driven.set_nice(cpu, task, nice)?;
+                self.after_step()
+            }
+            EventKind::RtPrio { task, .. } => {
+                if std::mem::replace(&mut self.of_class[task.index()], false) {
+                    self.leave_class(task)?;
+                }
                 self.after_step()
             }
             EventKind::CgroupMove { task, to, .. } => {
@@ -142,11 +150,41 @@ impl<'a> Follower<'a> {
         }
     }
 
+    /// Whether a task is the scheduler's and sleeps.
+    fn sleeps(&self, task: TaskId) -> bool {
+        self.of_class[task.index()] && self.driven.exists(task) && !self.driven.is_runnable(task)
+    }
+
+    /// A task comes into the scheduler's class. If it runs, the machine resumes it at the next event of its CPU.
+    fn join_class(&mut self, trace: &Trace, task: TaskId, cpu: u32) -> Told {
+        match self.driven.exists(task) {
+            true => Ok(()),
+            false => self.create(trace, task, None, cpu),
+        }
+    }
+
+    /// A task goes into another class: for the scheduler it sleeps.
+    fn leave_class(&mut self, task: TaskId) -> Told {
+        let Some(cpu) = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task)) else {
+            return Ok(());
+        };
+        let running = self.driven.running(cpu);
+        if running == task {
+            return self.driven.take_cpu(cpu, Some(TaskState::Sleeping));
+        }
+        let was_taken = self.driven.is_taken(cpu);
+        self.driven.pick(cpu, None)?;
+        self.driven.run(task)?;
+        self.driven.pick(cpu, Some(TaskState::Sleeping))?;
+        self.driven.run(running)?;
+        if was_taken { self.driven.take_cpu(cpu, None) } else { Ok(()) }
+    }
+
     fn on_waking(&mut self, cpu: u32, task: TaskId, waker: TaskId) -> Told {
         let recorded = self.timeline.woken_on(self.wakings);
         self.wakings += 1;
         self.placed[task.index()] = None;
-        if !self.driven.exists(task) || self.driven.is_runnable(task) {
+        if !self.sleeps(task) {
             // It has not left its CPU yet.
             return Ok(());
         }
@@ -188,7 +226,7 @@ impl<'a> Follower<'a> {
     }
 
     fn on_wakeup(&mut self, cpu: u32, task: TaskId, to: u32) -> Told {
-        if !self.driven.exists(task) || self.driven.is_runnable(task) {
+        if !self.sleeps(task) {
             return Ok(());
         }
         let placed = match self.placed[task.index()].take() {
@@ -212,7 +250,7 @@ impl<'a> Follower<'a> {
         if !self.driven.exists(task) {
             self.create(trace, task, None, cpu)?;
         }
-        if self.driven.is_runnable(task) {
+        if !self.sleeps(task) {
             return Ok(());
         }
         self.note_slices()?;
@@ -241,14 +279,28 @@ impl<'a> Follower<'a> {
     fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Told {
         let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
         self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
-        self.settle_tick(cpu)
+        self.settle_due(cpu)
     }
 
-    /// A tick that waits for its charge takes place.
-    fn settle_tick(&mut self, cpu: u32) -> Told {
-        match std::mem::take(&mut self.cpus[cpu as usize].ticks) {
-            true => self.on_tick(cpu),
-            false => Ok(()),
+    fn on_yield(&mut self, cpu: u32) -> Told {
+        self.driven.yields(cpu)?;
+        self.driven.ask(cpu);
+        self.after_step()
+    }
+
+    /// The kernel charges the running task, then it asks the scheduler.
+    fn is_due(&mut self, cpu: u32, due: Due) -> Told {
+        self.settle_due(cpu)?;
+        self.cpus[cpu as usize].due = Some(due);
+        if self.timeline.has_charges { Ok(()) } else { self.settle_due(cpu) }
+    }
+
+    /// What waits for its charge takes place.
+    fn settle_due(&mut self, cpu: u32) -> Told {
+        match self.cpus[cpu as usize].due.take() {
+            Some(Due::Tick) => self.on_tick(cpu),
+            Some(Due::Yield) => self.on_yield(cpu),
+            None => Ok(()),
         }
     }
 
@@ -273,7 +325,7 @@ impl<'a> Follower<'a> {
             return self.end_switch(cpu, prev, state);
         }
         self.resume(cpu, prev)?;
-        self.settle_tick(cpu)?;
+        self.settle_due(cpu)?;
         let of_class = !prev.is_idle() && self.of_class[prev.index()];
         if of_class && leaves.is_none() && !self.driven.wants_pass(cpu) {
             // Without ticks in the recording it is not known when a slice ended.

@@ -1,7 +1,7 @@
 //! What a recording decided: for each CPU its switches, and what may have led to them.
 
 use super::passes::{PassFinder, PassSeen};
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, Trace};
+use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
 
 /// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
 const REACTION_NS_MAX: u64 = 1_000_000;
@@ -153,6 +153,12 @@ impl Timeline {
             EventKind::Callback { kind: CallbackKind::Yield, .. } => {
                 self.has_yields = true;
                 self.trigger(event.cpu, index, event, false);
+            }
+            EventKind::CallEnter { call, .. } => {
+                self.has_yields = true;
+                if call == Call::Yield {
+                    self.trigger(event.cpu, index, event, false);
+                }
             }
             EventKind::Tick { .. } => {
                 self.has_ticks = true;
