@@ -31,6 +31,7 @@ use crate::inspect::TaskView;
 use crate::kernel::{Slot, agenda};
 use crate::{CostModel, Exit, Machine, MachineConfig, MachineError, Policy, Setting};
 
+use clocks::LateTimer;
 use passes::Pass;
 pub use tasks::{NewTask, Placement, Wake};
 
@@ -61,6 +62,9 @@ pub struct Driven {
     taken: Vec<bool>,
     /// By CPU: up to when what runs there was charged, ns, where the recording has the kernel's charges.
     charged_ns: Vec<u64>,
+    /// Timers of the scheduler that have expired on CPUs whose clocks have not come so far yet.
+    late_timers: Vec<LateTimer>,
+    /// Moves that were not taken yet.
     moves: Vec<Moved>,
     /// Guest address of the arguments of `cpu_release` and `cpu_acquire`.
     release_args: u64,
@@ -103,6 +107,7 @@ impl Driven {
             pass: None,
             taken,
             charged_ns,
+            late_timers: Vec::new(),
             moves: Vec::new(),
             release_args,
         })
@@ -136,7 +141,7 @@ impl Driven {
                 break;
             }
             match event {
-                EventHandle::Timer(number) => self.told(|machine| machine.timer_expires(number))?,
+                EventHandle::Timer(number) => self.timer_expires(number, time_ns)?,
                 EventHandle::Machine(agenda::PROGRAMS) => self.told(|machine| {
                     for function in machine.policy.setup.each_second.clone() {
                         machine.run_program(function);
@@ -150,7 +155,7 @@ impl Driven {
         }
         let now_ns = self.machine.kernel.clock.now_ns();
         self.machine.kernel.clock.move_to(to_ns.max(now_ns));
-        Ok(())
+        self.run_late_timers()
     }
 
     /// Whether a CPU is to schedule (`TIF_NEED_RESCHED`): what runs there is to make room, or the idle CPU has
@@ -236,15 +241,6 @@ impl Driven {
         // A reschedule interrupt takes no time: the caller asks `wants_pass`.
         machine.kernel.ipis.clear();
         result.map_err(MachineError::Memory)
-    }
-}
-
-impl Machine {
-    fn timer_expires(&mut self, number: u32) -> Step {
-        let now_ns = self.kernel.clock.now_ns();
-        let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
-        self.kernel.this_cpu = timer.cpu;
-        self.run_timer(timer)
     }
 }
 

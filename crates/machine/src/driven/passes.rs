@@ -199,7 +199,8 @@ impl Driven {
         machine
             .kernel
             .book(machine.program.memory(), cpu, slot, runtime_ns)
-            .map_err(MachineError::Memory)
+            .map_err(MachineError::Memory)?;
+        self.run_late_timers()
     }
 
     /// `sched_yield` of the running task. Callback: `yield`; without it the slice ends. The CPU schedules next.
