@@ -379,6 +379,21 @@ impl Workload {
         self.tasks.iter().any(|task| any(&task.program) || any(&task.on_signal))
     }
 
+    /// Whether any task is of a real-time policy, from the start or later.
+    pub fn uses_real_time(&self) -> bool {
+        fn any(program: &Program) -> bool {
+            program.iter().any(|op| match op {
+                Op::SetPolicy(policy) => policy.priority().is_some(),
+                Op::Loop(_, body) => any(body),
+                _ => false,
+            })
+        }
+        let uses = |task: &TaskSpec| {
+            task.policy.priority().is_some() || any(&task.program) || any(&task.on_signal)
+        };
+        self.tasks.iter().any(uses)
+    }
+
     /// Converts the spin locks of the workload to those of a kernel with or without `CONFIG_PREEMPT_RT`.
     pub fn set_lock_model(&mut self, model: LockModel) {
         for lock in &mut self.locks {

@@ -36,9 +36,6 @@ pub use tasks::{NewTask, Placement, Wake};
 /// Timers of the scheduler that may expire at one instant.
 const TIMERS_AT_ONCE_MAX: u32 = 1 << 17;
 
-/// The size of `struct scx_cpu_release_args`.
-const RELEASE_ARGS_BYTES: u64 = 16;
-
 /// A machine that is told what happened. Tasks are named by their numbers in the recording.
 #[derive(Debug)]
 pub struct Driven {
@@ -50,8 +47,6 @@ pub struct Driven {
     pass: Option<Pass>,
     /// By CPU: a task of a higher class runs there.
     taken: Vec<bool>,
-    /// Guest address of the arguments of `cpu_release` and `cpu_acquire`.
-    release_args: u64,
 }
 
 impl Driven {
@@ -76,11 +71,10 @@ impl Driven {
         for task in &recording.tasks()[1..] {
             machine.kernel.trace.add_task(task.clone());
         }
-        let release_args = machine.program.alloc(RELEASE_ARGS_BYTES, 8)?;
         machine.load().map_err(MachineError::Memory)?;
         let taken = vec![false; config.cpus() as usize];
         let tasks = vec![None; recording.tasks().len()];
-        Ok(Driven { machine, tasks, births: 0, pass: None, taken, release_args })
+        Ok(Driven { machine, tasks, births: 0, pass: None, taken })
     }
 
     /// Why the scheduler is no longer in charge; `None` while it is.
