@@ -133,6 +133,25 @@ fn higher_priorities_first_and_equals_in_the_order_of_their_arrival() {
 }
 
 #[test]
+fn a_task_that_is_preempted_or_cannot_preempt_goes_to_a_cpu_that_runs_something_lower() {
+    let w = workload(vec![
+        on(0, hog("hog")),
+        on(1, hog("hog")),
+        fifo("low", 10, late(MS, 10 * MS)),
+        on(0, fifo("high", 20, late(2 * MS, MS))),
+        on(1, fifo("high", 20, late(5 * MS, MS))),
+        fifo("lower", 5, late(7 * MS, MS)),
+    ]);
+    let result = simulate(&free_machine(2), &policy("minimal"), &[], &w, 20 * MS);
+    let run = |name| {
+        let all = stays(&result.trace, name);
+        all.into_iter().filter(|(from, to)| to > from).collect::<Vec<_>>()
+    };
+    assert_eq!(run("low"), [(MS, 2 * MS), (2 * MS, 5 * MS), (5 * MS, 11 * MS)]);
+    assert_eq!(run("lower"), [(7 * MS, 8 * MS)]);
+}
+
+#[test]
 fn yield_lets_equals_run_and_no_lower_ones() {
     let polite = vec![sleep(MS), run(MS), Op::Yield, run(MS)];
     let w = workload(vec![
