@@ -78,6 +78,7 @@ fn only_a_spin_lock_keeps_its_cpu() {
     let left = |kind: &str| {
         let mut workload = sections(kind, 3, "", ("100us", "9ms"));
         workload.tasks.push(fairground_workload::TaskSpec {
+            policy: fairground_workload::SchedPolicy::Other,
             name: "hog".to_owned(),
             nice: -5,
             program: vec![Op::RunForever],

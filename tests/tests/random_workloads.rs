@@ -169,7 +169,7 @@ fn every_scheduler_holds_under_random_workloads() {
     for number in 0..cases {
         let (round, which) = (number as usize / subjects.len(), number as usize % subjects.len());
         let size = SIZES[(round + which) % SIZES.len()];
-        let case = Case::new(seed + number, &[size], &KINDS);
+        let case = Case::new(seed + number, &[size], &KINDS).with_real_time();
         if let Err(fault) = run(&subjects[which], &case) {
             panic!("{}", report(&subjects[which], case, &fault));
         }

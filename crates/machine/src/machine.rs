@@ -2,7 +2,7 @@
 
 use fairground_bpf::Instance;
 use fairground_trace::{EventKind, Label, TaskState, Trace};
-use fairground_workload::Workload;
+use fairground_workload::{SchedPolicy, Workload};
 
 use crate::actors::{ActorId, Actors, Effect};
 use crate::changes::{Change, Target};
@@ -46,6 +46,8 @@ pub struct Machine {
     pub(crate) labels: Vec<Label>,
     /// The locks' names in the trace, once they were waited for.
     pub(crate) lock_labels: Vec<Option<Label>>,
+    /// Scheduling policies of the groups.
+    pub(crate) policies: Vec<SchedPolicy>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
     /// The cgroups in which tasks of the groups begin; `None`: that of the parent.
@@ -61,6 +63,8 @@ pub struct Machine {
     pub(crate) max_events: usize,
     pub(crate) init_task_args: u64,
     pub(crate) exit_task_args: u64,
+    /// Guest address of the arguments of `cpu_release`, if the scheduler has it.
+    pub(crate) release_args: u64,
     pub(crate) cgroup_init_args: u64,
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,

@@ -219,8 +219,8 @@ pub fn is_called(callback: &str) -> bool {
     let named = |op: &&Op| [op.name(), op.cid_form_name()].contains(&callback);
     let never = |op: &Op| {
         let by_hotplug = matches!(op, Op::CpuOnline | Op::CpuOffline);
-        let by_other_classes = matches!(op, Op::CpuAcquire | Op::CpuRelease | Op::CoreSchedBefore);
-        by_hotplug || by_other_classes || matches!(op, Op::Dump | Op::DumpCpu | Op::DumpTask)
+        let debug = matches!(op, Op::Dump | Op::DumpCpu | Op::DumpTask);
+        by_hotplug || debug || matches!(op, Op::CoreSchedBefore)
     };
     Op::ALL.iter().find(named).is_some_and(|op| !never(op))
 }

@@ -10,6 +10,7 @@ mod lead_in;
 mod order;
 mod processes;
 mod random;
+mod real_time;
 mod setup;
 mod support;
 mod timers;

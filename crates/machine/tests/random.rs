@@ -8,7 +8,8 @@ use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, ExitKind, MachineConfig, Policy, Topology};
 use fairground_trace::EventKind;
 use fairground_workload::{
-    Carrier, CpuList, Duration, Op, Pipe, Program, Queue, Role, TaskSpec, Timer, Workload,
+    Carrier, CpuList, Duration, Op, Pipe, Program, Queue, Role, SchedPolicy, TaskSpec, Timer,
+    Workload,
 };
 use proptest::prelude::*;
 
@@ -44,15 +45,25 @@ fn op(cpus: u32) -> impl Strategy<Value = Op> {
         1 => Just(Op::Signal(Role::All(0))),
         1 => Just(Op::Yield),
         1 => (-10i8..15).prop_map(Op::SetNice),
+        1 => any_policy().prop_map(Op::SetPolicy),
         1 => (0..cpus).prop_map(|cpu| Op::SetAffinity(CpuList(vec![(cpu, 64)]))),
+    ]
+}
+
+/// Mostly the scheduler's own.
+fn any_policy() -> impl Strategy<Value = SchedPolicy> {
+    prop_oneof![
+        6 => Just(SchedPolicy::Other),
+        1 => (1_u8..4).prop_map(SchedPolicy::Fifo),
+        1 => (1_u8..4).prop_map(SchedPolicy::Rr),
     ]
 }
 
 fn group(cpus: u32) -> impl Strategy<Value = TaskSpec> {
     let body = prop::collection::vec(op(cpus), 1..6);
     let pinned = prop::option::weighted(0.2, 0..cpus);
-    (body, 1u32..4, -5i8..10, pinned, 0..5 * MS, any::<bool>()).prop_map(
-        |(mut body, count, nice, pinned, start_ns, forks)| {
+    (body, 1u32..4, (any_policy(), -5i8..10), pinned, 0..5 * MS, any::<bool>()).prop_map(
+        |(mut body, count, (policy, nice), pinned, start_ns, forks)| {
             body.push(Op::Run(Duration::Fixed(50_000)));
             if forks {
                 body.extend([Op::Fork(1), Op::WaitChildren]);
@@ -60,6 +71,7 @@ fn group(cpus: u32) -> impl Strategy<Value = TaskSpec> {
             TaskSpec {
                 name: "t".to_owned(),
                 count,
+                policy,
                 nice,
                 cpus: pinned.map(|cpu| CpuList(vec![(cpu, cpu)])),
                 cgroup: None,
@@ -75,6 +87,7 @@ fn spec(name: &str, start_ns: Option<u64>, program: Program) -> TaskSpec {
     TaskSpec {
         name: name.to_owned(),
         count: 2,
+        policy: Default::default(),
         nice: 0,
         cpus: None,
         cgroup: None,

@@ -10,9 +10,11 @@ mod nearness;
 mod own;
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
-use fairground_trace::{Call, CgroupInfo, Event, EventKind, TaskId, TaskInfo, Trace};
+use fairground_trace::{
+    Call, CgroupInfo, Event, EventKind, Policy, RtPrio, TaskId, TaskInfo, Trace,
+};
 use fairground_workload::{
-    CpuList, MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError,
+    CpuList, MessageId, ReplayBuilder, ReplayNotes, SchedPolicy, Workload, WorkloadError,
 };
 
 pub use charges::Charges;
@@ -51,8 +53,12 @@ pub fn replay_workload(
     recorder.finish(&states, (start_ns, trace.end_ns))
 }
 
-/// The nice value of tasks that no task of the normal class should hold up.
-const NICE_MIN: i8 = -20;
+/// The policy of a task of a class above the normal one. The stop class has the priority 99 in a recording; the deadline
+/// class, which the simulated machine does not have, gets it.
+fn policy_of(prio: RtPrio, policy: Option<Policy>) -> SchedPolicy {
+    let priority = prio.sched_priority().unwrap_or(99);
+    if policy == Some(Policy::Rr) { SchedPolicy::Rr(priority) } else { SchedPolicy::Fifo(priority) }
+}
 
 /// A wake-up of a task that has not left its CPU yet.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +77,8 @@ struct Recorded {
     /// The first event that named it queued it: when, ns. It may have come onto a CPU of which there was no event yet.
     queued_from_ns: Option<u64>,
     early: Option<EarlyWake>,
+    /// It is of a class above the normal one now.
+    is_above_normal: bool,
     /// The last message that it sent in its present burst.
     sent: Option<MessageId>,
     /// What the machine charges it anew and was not taken out of its bursts yet, ns.
@@ -97,10 +105,12 @@ struct Recorder {
 impl Recorder {
     /// What is known of a task beforehand.
     fn task(&mut self, trace: &Trace, id: u32, task: &TaskInfo) {
-        let above_normal = task.nice.is_none() && task.rt_prio.is_some();
-        self.builder.notes.above_normal += u64::from(above_normal);
-        let usual = if above_normal { NICE_MIN } else { 0 };
-        self.builder.task(id, task.pid, &task.comm, task.nice.unwrap_or(usual));
+        self.builder.task(id, task.pid, &task.comm, task.nice.unwrap_or(0));
+        if let Some(prio) = task.rt_prio.filter(|_| task.nice.is_none()) {
+            self.builder.notes.deadlines += u64::from(prio.is_deadline());
+            self.builder.begin_under(id, policy_of(prio, task.policy));
+            self.tasks[id as usize].is_above_normal = true;
+        }
         if let Some(cpus) = &task.allowed_cpus {
             self.builder.allow(id, CpuList::of(cpus.clone()));
         }
@@ -312,7 +322,7 @@ impl Observer for Recorder {
         self.now_ns = now_ns;
     }
 
-    fn on_event(&mut self, _: &Trace, states: &States, event: &Event) {
+    fn on_event(&mut self, trace: &Trace, states: &States, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, .. } => {
                 if prev_state.is_dead() && !prev.is_idle() {
@@ -332,15 +342,20 @@ impl Observer for Recorder {
             EventKind::Fork { parent, child } => self.on_fork(states, parent, child),
             EventKind::Nice { task, nice } if !task.is_idle() => {
                 self.split_burst(task);
+                if std::mem::take(&mut self.tasks[task.index()].is_above_normal) {
+                    self.builder.set_policy(task.0, SchedPolicy::Other);
+                }
                 self.builder.set_nice(task.0, nice);
             }
             EventKind::CallEnter { task, call: Call::Yield, .. } if self.split_burst(task) => {
                 self.builder.yield_cpu(task.0);
                 self.charge(task, self.charges.yield_ns);
             }
-            EventKind::RtPrio { task, .. } if !task.is_idle() => {
+            EventKind::RtPrio { task, prio } if !task.is_idle() => {
                 self.split_burst(task);
-                self.builder.set_nice(task.0, NICE_MIN);
+                self.tasks[task.index()].is_above_normal = true;
+                let policy = trace.tasks()[task.index()].policy;
+                self.builder.set_policy(task.0, policy_of(prio, policy));
             }
             EventKind::Exit { task } if !task.is_idle() => {
                 self.builder.notes.exits += 1;

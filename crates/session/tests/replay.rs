@@ -7,9 +7,11 @@ mod random;
 use fairground_machine::CostModel;
 use fairground_session::{Charges, replay_workload};
 use fairground_trace::{
-    Call, CgroupInfo, Event, EventKind, RtPrio, TaskId, TaskInfo, TaskState, Trace,
+    Call, CgroupInfo, Event, EventKind, Policy, RtPrio, TaskId, TaskInfo, TaskState, Trace,
 };
-use fairground_workload::{CpuList, Duration, Op, ReplayNotes, Workload, WorkloadError, to_toml};
+use fairground_workload::{
+    CpuList, Duration, Op, ReplayNotes, SchedPolicy, Workload, WorkloadError, to_toml,
+};
 
 /// A recording in the making. Tasks have numbers of the test's; 0 is the idle task.
 struct Recording {
@@ -271,7 +273,7 @@ fn nothing_happens_before_the_first_event() {
 }
 
 #[test]
-fn control_groups_and_higher_classes_are_kept_as_far_as_there_are_such() {
+fn control_groups_and_real_time_tasks_are_kept() {
     let mut replay = Recording::new(1);
     let mut add = |path: &str, parent, weight| {
         replay.trace.add_cgroup(CgroupInfo { path: path.to_owned(), parent, weight })
@@ -287,11 +289,45 @@ fn control_groups_and_higher_classes_are_kept_as_far_as_there_are_such() {
     replay.switch(2_000, 0, 2, false, false, 3).switch(3_000, 0, 3, false, false, 0);
     let (workload, notes) = finished(replay);
     let [hog, timer, other] = &workload.tasks[..] else { panic!("{:?}", workload.tasks) };
-    assert_eq!((hog.nice, timer.nice, other.nice), (0, -20, 3));
+    assert_eq!((hog.nice, timer.nice, other.nice), (0, 0, 3));
+    assert_eq!((hog.policy, timer.policy), (SchedPolicy::Other, SchedPolicy::Fifo(50)));
     assert_eq!((hog.cgroup, other.cgroup), (workload.cgroup("web/front"), None));
     let weights = workload.cgroups.iter().map(|cgroup| cgroup.weight);
     assert_eq!(weights.collect::<Vec<_>>(), [100, 300, 100]);
-    assert_eq!((notes.above_normal, notes.unplaced_cgroups), (1, 0));
+    assert_eq!((notes.deadlines, notes.unplaced_cgroups), (0, 0));
+}
+
+#[test]
+fn changes_of_the_class_are_kept() {
+    let mut replay = Recording::new(1);
+    let [boosted, deadline] = [1, 2].map(|number| replay.id(number));
+    replay.trace.task_mut(boosted).nice = Some(3);
+    replay.trace.task_mut(boosted).policy = Some(Policy::Rr);
+    replay.trace.task_mut(deadline).rt_prio = RtPrio::new(-1);
+    let prio = RtPrio::new(89).expect("a priority");
+    replay.switch(0, 0, 0, false, false, 1);
+    replay.event(1_000, 0, EventKind::RtPrio { task: boosted, prio });
+    replay.event(3_000, 0, EventKind::Nice { task: boosted, nice: 4 });
+    replay.switch(4_000, 0, 1, false, false, 2).switch(5_000, 0, 2, false, false, 0);
+    let (workload, notes) = finished(replay);
+    let [boosted, deadline] = &workload.tasks[..] else { panic!("{:?}", workload.tasks) };
+    let run = |ns| Op::Run(Duration::Fixed(ns));
+    let changes = [
+        run(1_000),
+        Op::SetPolicy(SchedPolicy::Rr(10)),
+        run(2_000),
+        Op::SetPolicy(SchedPolicy::Other),
+        Op::SetNice(4),
+        run(1_000),
+    ];
+    assert_eq!((boosted.policy, boosted.nice), (SchedPolicy::Other, 3));
+    let Some((Op::Loop(None, lap), first)) = boosted.program.split_last() else {
+        panic!("{:?}", boosted.program)
+    };
+    assert_eq!(first, changes);
+    assert_eq!(lap[..2], [Op::SetPolicy(SchedPolicy::Other), Op::SetNice(3)]);
+    assert_eq!(lap[2..], changes);
+    assert_eq!((deadline.policy, notes.deadlines), (SchedPolicy::Fifo(99), 1));
 }
 
 #[test]

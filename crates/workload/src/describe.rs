@@ -46,6 +46,9 @@ fn counted(count: u64, what: &str) -> String {
 
 fn settings(workload: &Workload, task: &TaskSpec) -> Vec<String> {
     let mut settings = Vec::new();
+    if task.policy.priority().is_some() {
+        settings.push(task.policy.to_string());
+    }
     if task.nice != 0 {
         settings.push(format!("nice {}", task.nice));
     }
@@ -113,6 +116,7 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Op::WaitChildren => "wait for the children".to_owned(),
         Op::Yield => "yield".to_owned(),
         Op::SetNice(nice) => format!("set nice {nice}"),
+        Op::SetPolicy(policy) => format!("set policy {policy}"),
         Op::SetSlice(ns) => format!("ask for slices of {}", time_text(*ns)),
         Op::SetAffinity(cpus) => format!("move to CPUs {}", cpus_text(cpus)),
         Op::SetCgroup(index) => format!("move to cgroup {}", cgroup(index)),

@@ -19,6 +19,7 @@ mod model;
 mod objects;
 mod parse;
 mod pipe_ring;
+mod policy;
 pub mod prng;
 mod replay;
 mod rt_app;
@@ -40,6 +41,7 @@ pub use model::{
 pub use objects::ObjectKind;
 pub use parse::{FORMAT, parse};
 pub use pipe_ring::{PipeRing, Taken};
+pub use policy::{RT_PRIORITIES, SchedPolicy};
 pub use replay::{MessageId, ReplayBuilder, ReplayNotes};
 pub use rt_app::{
     IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RtApp, RtAppText, parse_rt_app,

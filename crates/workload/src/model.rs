@@ -1,5 +1,7 @@
 //! The checked model: fully defaulted, every name resolved to an index.
 
+use crate::policy::SchedPolicy;
+
 /// A duration of an operation, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duration {
@@ -121,6 +123,8 @@ pub enum Op {
     Yield,
     /// Set the task's own nice value.
     SetNice(i8),
+    /// Set the task's own scheduling policy (`sched_setscheduler`).
+    SetPolicy(SchedPolicy),
     /// Request slices of this length, ns (`sched_setattr` with `sched_runtime` for a fair policy, Linux 6.12): clamped
     /// to 0.1 to 100 ms; 0 restores the scheduler's own length. Its effect depends on the scheduler.
     SetSlice(u64),
@@ -167,7 +171,9 @@ pub struct TaskSpec {
     pub name: String,
     /// Number of tasks.
     pub count: u32,
-    /// Nice value, −20…19.
+    /// Scheduling policy.
+    pub policy: SchedPolicy,
+    /// Nice value, −20…19. Without effect under a real-time policy.
     pub nice: i8,
     /// The CPUs on which the tasks may run; `None`: any.
     pub cpus: Option<CpuList>,
@@ -182,7 +188,7 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// At nice 0, on any CPU, without a handler.
+    /// Of the normal policy at nice 0, on any CPU, without a handler.
     pub(crate) fn new(
         name: impl Into<String>,
         count: u32,
@@ -192,6 +198,7 @@ impl TaskSpec {
         Self {
             name: name.into(),
             count,
+            policy: SchedPolicy::Other,
             nice: 0,
             cpus: None,
             cgroup: None,
@@ -370,6 +377,21 @@ impl Workload {
             })
         }
         self.tasks.iter().any(|task| any(&task.program) || any(&task.on_signal))
+    }
+
+    /// Whether any task is of a real-time policy, from the start or later.
+    pub fn uses_real_time(&self) -> bool {
+        fn any(program: &Program) -> bool {
+            program.iter().any(|op| match op {
+                Op::SetPolicy(policy) => policy.priority().is_some(),
+                Op::Loop(_, body) => any(body),
+                _ => false,
+            })
+        }
+        let uses = |task: &TaskSpec| {
+            task.policy.priority().is_some() || any(&task.program) || any(&task.on_signal)
+        };
+        self.tasks.iter().any(uses)
     }
 
     /// Converts the spin locks of the workload to those of a kernel with or without `CONFIG_PREEMPT_RT`.

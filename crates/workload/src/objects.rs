@@ -112,6 +112,7 @@ impl Op {
             | Op::WaitChildren
             | Op::Yield
             | Op::SetNice(_)
+            | Op::SetPolicy(_)
             | Op::SetSlice(_)
             | Op::SetAffinity(_)
             | Op::Mark(_)

@@ -7,6 +7,7 @@ use crate::model::{
 };
 use crate::objects::ObjectKind;
 use crate::parse::FORMAT;
+use crate::policy::SchedPolicy;
 use crate::units::{cpus_text, duration_text, quoted, time_text};
 use crate::walk::forked;
 
@@ -96,6 +97,10 @@ fn shared_objects(text: &mut String, workload: &Workload) {
 fn task(text: &mut String, workload: &Workload, task: &TaskSpec, forked: bool) {
     head(text, "task", &task.name);
     unusual(text, "count", task.count, 1);
+    if let Some(priority) = task.policy.priority() {
+        value(text, "policy", format!("\"{}\"", task.policy.word()));
+        value(text, "priority", priority);
+    }
     unusual(text, "nice", task.nice, 0);
     if let Some(cpus) = &task.cpus {
         value(text, "cpus", format!("\"{}\"", cpus_text(cpus)));
@@ -154,6 +159,14 @@ fn op_text(workload: &Workload, op: &Op, depth: Option<usize>) -> String {
     }
 }
 
+fn policy_text(policy: SchedPolicy) -> String {
+    let name = quoted(policy.word());
+    match policy.priority() {
+        None => name,
+        Some(priority) => format!("{{ name = {name}, priority = {priority} }}"),
+    }
+}
+
 /// The word and the value of an operation that is a table and no loop.
 fn word_and_value(workload: &Workload, op: &Op) -> (&'static str, String) {
     let name = |kind, index| quoted(workload.name_of(kind, index));
@@ -191,6 +204,7 @@ fn word_and_value(workload: &Workload, op: &Op) -> (&'static str, String) {
         Op::Signal(Role::Parent) => ("signal", quoted("parent")),
         Op::Fork(group) => ("fork", name(ObjectKind::Task, group)),
         Op::SetNice(nice) => ("nice", nice.to_string()),
+        Op::SetPolicy(policy) => ("policy", policy_text(policy)),
         Op::SetSlice(ns) => ("slice", time_value(ns)),
         Op::SetAffinity(ref cpus) => ("cpus", format!("\"{}\"", cpus_text(cpus))),
         Op::SetCgroup(cgroup) => ("cgroup", name(ObjectKind::Cgroup, cgroup)),

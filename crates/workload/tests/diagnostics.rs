@@ -49,6 +49,11 @@ fn locks() {
 }
 
 #[test]
+fn policies() {
+    insta::assert_snapshot!(message("policy.toml", include_str!("bad/policy.toml")));
+}
+
+#[test]
 fn control_groups() {
     insta::assert_snapshot!(message("cgroups.toml", include_str!("bad/cgroups.toml")));
 }

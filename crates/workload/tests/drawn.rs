@@ -108,6 +108,7 @@ fn operations(program: &Program, features: &mut Vec<&'static str>) {
             Op::WaitChildren => "wait for children",
             Op::Yield => "yield",
             Op::SetNice(_) => "set nice",
+            Op::SetPolicy(_) => "set policy",
             Op::SetSlice(_) => "set slice",
             Op::SetAffinity(_) => "set affinity",
             Op::SetCgroup(_) => "set cgroup",

@@ -1,8 +1,8 @@
 //! The reader: defaults, valid files, round trips, and no panic on any input.
 
 use fairground_workload::{
-    Carrier, CpuList, Duration, Op, Pipe, Queue, Role, TaskSpec, Timer, Workload, check, parse,
-    to_toml,
+    Carrier, CpuList, Duration, Op, Pipe, Queue, Role, SchedPolicy, TaskSpec, Timer, Workload,
+    check, parse, to_toml,
 };
 use proptest::prelude::*;
 
@@ -219,6 +219,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
         Just(Op::WaitChildren),
         Just(Op::Yield),
         (-20_i8..=19).prop_map(Op::SetNice),
+        any_policy().prop_map(Op::SetPolicy),
         (0_u64..1_000_000_000).prop_map(Op::SetSlice),
         cpus.clone().prop_map(Op::SetAffinity),
         "[ -~äß\"\\\\]{0,8}".prop_map(Op::Mark),
@@ -230,7 +231,14 @@ fn any_workload() -> impl Strategy<Value = Workload> {
     });
     let program = prop::collection::vec(op, 1..6);
     let handler = prop_oneof![3 => Just(Vec::new()), 1 => program.clone()];
-    let task = (1_u32..3, -20_i8..=19, prop::option::of(cpus), 0_u64..3_000, program, handler);
+    let task = (
+        1_u32..3,
+        (any_policy(), -20_i8..=19),
+        prop::option::of(cpus),
+        0_u64..3_000,
+        program,
+        handler,
+    );
     (prop::collection::vec(task, 3), time, prop::option::of(0_u64..9)).prop_map(
         |(tasks, time_ns, capacity)| Workload {
             name: "any \"workload\"".into(),
@@ -277,7 +285,15 @@ fn two_pipes() -> Vec<Pipe> {
     [1, 65_536].map(pipe).to_vec()
 }
 
-type Parts = (u32, i8, Option<CpuList>, u64, Vec<Op>, Vec<Op>);
+fn any_policy() -> impl Strategy<Value = SchedPolicy> {
+    prop_oneof![
+        3 => Just(SchedPolicy::Other),
+        1 => (1_u8..=99).prop_map(SchedPolicy::Fifo),
+        1 => (1_u8..=99).prop_map(SchedPolicy::Rr),
+    ]
+}
+
+type Parts = (u32, (SchedPolicy, i8), Option<CpuList>, u64, Vec<Op>, Vec<Op>);
 
 /// Forked groups have no start; every other group has one.
 fn with_starts(parts: Vec<Parts>) -> Vec<TaskSpec> {
@@ -292,15 +308,18 @@ fn with_starts(parts: Vec<Parts>) -> Vec<TaskSpec> {
         .map(|group| parts.iter().any(|part| forks(&part.4, group) || forks(&part.5, group)))
         .collect();
     let task =
-        |(index, (count, nice, cpus, start_ns, program, on_signal)): (usize, Parts)| TaskSpec {
-            name: format!("task {index}"),
-            count,
-            nice,
-            cpus,
-            cgroup: None,
-            start_ns: if forked[index] { None } else { Some(start_ns) },
-            program,
-            on_signal,
+        |(index, (count, (policy, nice), cpus, start_ns, program, on_signal)): (usize, Parts)| {
+            TaskSpec {
+                name: format!("task {index}"),
+                count,
+                policy,
+                nice,
+                cpus,
+                cgroup: None,
+                start_ns: if forked[index] { None } else { Some(start_ns) },
+                program,
+                on_signal,
+            }
         };
     parts.into_iter().enumerate().map(task).collect()
 }

@@ -7,7 +7,8 @@
 use std::fmt;
 
 use fairground_workload::{
-    Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload,
+    Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, SchedPolicy, TaskSpec,
+    Timer, Workload,
 };
 
 use super::{MS, US};
@@ -81,6 +82,7 @@ pub struct Part {
     pub run_ns: u64,
     pub sleep_ns: u64,
     pub start_ns: u64,
+    pub policy: SchedPolicy,
     pub nice: i8,
     /// The CPUs that its tasks may run on: first and last, as fractions of the machine in 1/256.
     pub cpus: Option<(u32, u32)>,
@@ -133,6 +135,20 @@ impl Case {
         let count = random.within(1, 7);
         let parts = (0..count).map(|_| part(&mut random, &chosen, cpus)).collect();
         Case { seed, topology, cpus, hz, parts }
+    }
+
+    /// The same with some of the parts in the real-time class.
+    pub fn with_real_time(mut self) -> Case {
+        let mut random = Random(!self.seed);
+        for part in &mut self.parts {
+            let priority = random.within(1, 3) as u8;
+            part.policy = match random.within(0, 5) {
+                0 => SchedPolicy::Fifo(priority),
+                1 => SchedPolicy::Rr(priority),
+                _ => SchedPolicy::Other,
+            };
+        }
+        self
     }
 
     /// The same without affinities: every task may run everywhere.
@@ -193,6 +209,7 @@ impl Case {
             workload.tasks.push(TaskSpec {
                 name: format!("{name}{suffix}"),
                 count: if child { 1 } else { part.count },
+                policy: part.policy,
                 nice: part.nice,
                 cpus: part.cpus.map(|(low, high)| self.range(low, high)),
                 start_ns: (!child).then_some(part.start_ns),
@@ -245,6 +262,10 @@ impl Case {
                     iterations(vec![run, Op::TimerWait(number, part.sleep_ns.max(100 * US))]),
                 )]
             }
+            Kind::Nice if part.policy.priority().is_some() => {
+                let (leave, back) = (Op::SetPolicy(SchedPolicy::Other), Op::SetPolicy(part.policy));
+                vec![("", iterations(vec![leave, run.clone(), back, run, sleep]))]
+            }
             Kind::Nice => {
                 let body = vec![Op::SetNice(10), run.clone(), Op::SetNice(-5), run, sleep];
                 vec![("", iterations(body))]
@@ -295,11 +316,12 @@ impl Case {
         if self.topology != self.cpus.to_string() {
             all.push(Case { topology: self.cpus.to_string(), ..self.clone() });
         }
-        let changes: [fn(&mut Part); 6] = [
+        let changes: [fn(&mut Part); 7] = [
             |part| part.count = part.count.div_ceil(2),
             |part| part.iterations = part.iterations.div_ceil(2),
             |part| part.run_ns /= 2,
             |part| part.cpus = None,
+            |part| part.policy = SchedPolicy::Other,
             |part| part.nice = 0,
             |part| part.start_ns = 0,
         ];
@@ -349,6 +371,7 @@ fn part(random: &mut Random, kinds: &[Kind], cpus: u32) -> Part {
         },
         sleep_ns: random.pick(&[50 * US, 900 * US, 3 * MS, 10 * MS]),
         start_ns: random.within(0, 99) * MS,
+        policy: SchedPolicy::Other,
         nice: if random.one_in(3) { random.within(0, 39) as i8 - 20 } else { 0 },
         cpus: random.one_in(4).then_some((low, high)),
     }

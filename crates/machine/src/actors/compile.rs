@@ -166,6 +166,7 @@ impl Compiler<'_> {
             Op::WaitChildren => Step::WaitChildren,
             Op::Yield => Step::Yield,
             Op::SetNice(nice) => Step::Set(Effect::SetNice { nice }),
+            Op::SetPolicy(policy) => Step::Set(Effect::SetPolicy { policy }),
             Op::SetSlice(slice_ns) => Step::Set(Effect::SetSlice { slice_ns }),
             Op::SetAffinity(ref list) => {
                 Step::Set(Effect::SetAffinity { mask: self.affinity(list) })

@@ -1,6 +1,7 @@
 //! The requests of actors to the machine.
 
 use fairground_trace::Call;
+use fairground_workload::SchedPolicy;
 
 /// The number of an actor; may be reused after [`super::Actors::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +79,11 @@ pub enum Effect {
     SetNice {
         /// −20…19.
         nice: i8,
+    },
+    /// The advanced actor set its own scheduling policy.
+    SetPolicy {
+        /// The policy.
+        policy: SchedPolicy,
     },
     /// The advanced actor set its own slice length.
     SetSlice {

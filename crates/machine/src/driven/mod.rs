@@ -38,9 +38,6 @@ pub use tasks::{NewTask, Placement, Wake};
 /// Timers of the scheduler that may expire at one instant.
 const TIMERS_AT_ONCE_MAX: u32 = 1 << 17;
 
-/// The size of `struct scx_cpu_release_args`.
-const RELEASE_ARGS_BYTES: u64 = 16;
-
 /// A task that went to another CPU's run queue.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
@@ -66,8 +63,6 @@ pub struct Driven {
     late_timers: Vec<LateTimer>,
     /// Moves that were not taken yet.
     moves: Vec<Moved>,
-    /// Guest address of the arguments of `cpu_release` and `cpu_acquire`.
-    release_args: u64,
 }
 
 impl Driven {
@@ -95,7 +90,6 @@ impl Driven {
         for task in &recording.tasks()[1..] {
             machine.kernel.trace.add_task(task.clone());
         }
-        let release_args = machine.program.alloc(RELEASE_ARGS_BYTES, 8)?;
         machine.load().map_err(MachineError::Memory)?;
         let taken = vec![false; config.cpus() as usize];
         let tasks = vec![None; recording.tasks().len()];
@@ -109,7 +103,6 @@ impl Driven {
             charged_ns,
             late_timers: Vec::new(),
             moves: Vec::new(),
-            release_args,
         })
     }
 

@@ -4,9 +4,8 @@ use fairground_trace::{TaskId, TaskState};
 
 use super::Driven;
 use crate::abi::enq;
-use crate::flow::{Meter, Pick, Step, Sticky};
+use crate::flow::{Meter, Pick, Step, Sticky, Taker};
 use crate::kernel::Slot;
-use crate::op::Op;
 use crate::{Machine, MachineError, Path};
 
 /// `SCX_DEQ_CORE_SCHED_EXEC`.
@@ -42,9 +41,6 @@ impl Driven {
         let machine = &mut self.machine;
         machine.kernel.this_cpu = cpu;
         let was_taken = std::mem::take(&mut self.taken[cpu as usize]);
-        if was_taken {
-            machine.tell_acquired(cpu, self.release_args);
-        }
         let (meter, moves) = (machine.meter(), self.moves.len());
         let prev = machine.kernel.cpus[cpu as usize].curr();
         let picked = (|| {
@@ -109,7 +105,7 @@ impl Driven {
 
     /// A task of a higher class, which the machine does not have, takes a CPU: what runs there leaves in the state
     /// `leaves`, or, `None`, is put back without a question (`put_prev_task_scx`). The next [`Driven::pick`] on that CPU
-    /// gives it back. Callbacks: `stopping`, `quiescent` of a task that blocks; `update_idle`; `cpu_release`.
+    /// gives it back. Callbacks: `stopping`, `quiescent` of a task that blocks; `cpu_release`, or `update_idle`.
     ///
     /// # Errors
     /// A fault of the machine.
@@ -122,21 +118,19 @@ impl Driven {
 
     fn leave_to_others(&mut self, cpu: u32, leaves: Option<TaskState>) -> Result<(), MachineError> {
         self.machine.kernel.this_cpu = cpu;
-        let args = self.release_args;
         self.told(|machine| {
             let prev = machine.kernel.cpus[cpu as usize].curr();
-            match (prev, leaves) {
-                (Some(slot), Some(state)) => machine.block(slot, state)?,
-                (Some(slot), None) => machine.put_prev(cpu, slot, false).map(|_| ())?,
-                (None, _) => machine.update_idle(cpu, false),
+            if let (Some(slot), Some(state)) = (prev, leaves) {
+                machine.block(slot, state)?;
             }
+            machine.make_way(cpu, prev, Taker::Unknown)?;
             let state = leaves.unwrap_or(TaskState::Runnable);
             machine.kernel.leave_cpu(machine.program.memory(), prev, state)?;
             let now_ns = machine.kernel.clock.now_ns();
             machine.kernel.book_idle(cpu);
             machine.kernel.rq(cpu).run(None, now_ns);
             machine.kernel.rq(cpu).need_resched = false;
-            machine.tell_released(cpu, args)
+            Ok(())
         })
     }
 
@@ -283,25 +277,6 @@ impl Machine {
         self.kernel.dispatch_dequeue(slot);
         self.kernel.task_mut(slot).ddsp = None;
         self.relocate(slot, cpu)
-    }
-
-    /// `ops.cpu_release()`, for a scheduler that has it: a task of a higher class preempts.
-    fn tell_released(&mut self, cpu: u32, args: u64) -> Step {
-        if self.has(Op::CpuRelease) {
-            let idle = self.kernel.cpus[cpu as usize].idle_addr;
-            self.program.memory().store_u64(args + 8, idle)?;
-            let told = self.kernel.cids.told(cpu);
-            self.call(Op::CpuRelease, None, &[told, args]);
-        }
-        Ok(())
-    }
-
-    /// `ops.cpu_acquire()`, for a scheduler that has it.
-    fn tell_acquired(&mut self, cpu: u32, args: u64) {
-        if self.has(Op::CpuAcquire) {
-            let told = self.kernel.cids.told(cpu);
-            self.call(Op::CpuAcquire, None, &[told, args]);
-        }
     }
 
     /// A runnable task that is in no queue belongs to another CPU now.

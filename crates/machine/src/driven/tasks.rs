@@ -1,7 +1,7 @@
 //! Tasks that are made, woken, changed, and that end.
 
 use fairground_trace::TaskId;
-use fairground_workload::CpuList;
+use fairground_workload::{CpuList, SchedPolicy};
 
 use super::Driven;
 use crate::abi::wake;
@@ -229,6 +229,7 @@ impl Machine {
             actor,
             pid,
             comm: new.comm,
+            policy: SchedPolicy::Other,
             nice: new.nice,
             cgroup: CgroupRef(new.cgroup),
             allowed: allowed.filter(|mask| !mask.is_empty()).unwrap_or(all),

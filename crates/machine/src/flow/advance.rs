@@ -67,6 +67,7 @@ impl Machine {
                 Ok(())
             }
             Effect::SetNice { nice } => self.set_nice(slot, nice),
+            Effect::SetPolicy { policy } => self.set_policy(slot, policy),
             Effect::SetSlice { slice_ns } => self.set_custom_slice(slot, slice_ns),
             Effect::SetAffinity { mask } => {
                 let mask = *self.actors.affinity(mask);

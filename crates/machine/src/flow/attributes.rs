@@ -3,7 +3,7 @@
 use fairground_trace::{EventKind, TaskState};
 
 use super::enqueue::Sticky;
-use super::{Machine, Step};
+use super::{Machine, Step, Taker};
 use crate::abi::{deq, enq};
 use crate::cpuset::CpuMask;
 use crate::kernel::Slot;
@@ -17,6 +17,11 @@ impl Machine {
         if self.kernel.task(slot).nice == nice {
             return Ok(());
         }
+        if self.kernel.task(slot).rt.is_rt() {
+            // It counts when the task leaves the class.
+            self.kernel.task_mut(slot).nice = nice;
+            return self.kernel.task(slot).publish_nice(self.program.memory());
+        }
         self.reweight(slot, |machine| {
             machine.kernel.task_mut(slot).nice = nice;
             machine.kernel.task(slot).publish_nice(machine.program.memory())
@@ -27,9 +32,13 @@ impl Machine {
     }
 
     /// `__setparam_fair` (6.12: `__setscheduler_params`): slices of a task's own length. Callbacks as for a nice value.
+    /// Without effect on a real-time task.
     pub(crate) fn set_custom_slice(&mut self, slot: Slot, slice_ns: u64) -> Step {
         /// The slice lengths that the kernel accepts, ns.
         const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+        if self.kernel.task(slot).rt.is_rt() {
+            return Ok(());
+        }
         self.reweight(slot, |machine| {
             let mem = machine.program.memory();
             let addr = machine.kernel.task(slot).addr;
@@ -69,20 +78,17 @@ impl Machine {
             // The system call fails with EINVAL and changes nothing.
             return Ok(());
         }
-        self.at_its_cost(self.kernel.this_cpu, |machine| {
-            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
-            machine.kernel.set_allowed(machine.program.memory(), slot, &mask)?;
-            if machine.has(Op::SetCpumask) {
-                let addr = machine.kernel.task(slot).addr;
-                let cids = &machine.kernel.cids;
-                let shown = match cids.form {
-                    true => cids.write_mask(machine.program.memory(), &mask)?,
-                    false => addr + field::CPUS_MASK,
-                };
-                machine.call(Op::SetCpumask, Some(slot), &[addr, shown]);
-            }
-            machine.restore(slot)
-        })?;
+        if self.kernel.task(slot).rt.is_rt() {
+            // It keeps its place in its queue.
+            self.kernel.set_allowed(self.program.memory(), slot, &mask)?;
+        } else {
+            self.at_its_cost(self.kernel.this_cpu, |machine| {
+                machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+                machine.kernel.set_allowed(machine.program.memory(), slot, &mask)?;
+                machine.tell_cpumask(slot)?;
+                machine.restore(slot)
+            })?;
+        }
         let cpu = self.kernel.task(slot).cpu;
         if mask.test(cpu) {
             return Ok(());
@@ -95,12 +101,12 @@ impl Machine {
     }
 
     /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:
-    /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running`
-    /// of the next. The stopper itself takes no time and is not in the trace.
+    /// `stopping` (and `enqueue`), `cpu_release`, `dequeue`, `enqueue` on the new CPU, `cpu_acquire`, `dispatch` without
+    /// a previous task, `running` of the next. The stopper itself takes no time and is not in the trace.
     fn leave_forbidden_cpu(&mut self, cpu: u32, slot: Slot) -> Step {
         let meter = self.meter();
         self.kernel.counters.affinity_moves += 1;
-        self.put_prev(cpu, slot, false)?;
+        self.make_way(cpu, Some(slot), Taker::Stop)?;
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, Some(slot), TaskState::Runnable)?;
         let now = self.kernel.clock.now_ns();
@@ -108,6 +114,10 @@ impl Machine {
         let allowed = self.kernel.allowed(slot);
         let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;
+        // `balance_rt`: the stopper has a higher priority than any.
+        if self.kernel.rt.is_used() {
+            self.pull_rt(cpu)?;
+        }
         self.schedule_after_stop(cpu, Some(slot), meter)
     }
 }

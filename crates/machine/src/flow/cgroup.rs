@@ -5,7 +5,7 @@ use fairground_trace::EventKind;
 use super::enqueue::Sticky;
 use super::{Machine, Step};
 use crate::abi::{self, deq, enq};
-use crate::kernel::{CgroupRef, ScxState, Slot};
+use crate::kernel::{CgroupRef, Slot};
 use crate::layout::offsets::{cgroup as field, cgroup_init_args as init_args};
 use crate::op::Op;
 
@@ -159,7 +159,7 @@ impl Machine {
     pub(crate) fn move_group(&mut self, spec: usize, to: CgroupRef) -> Step {
         let of_group = |slot: &Slot| {
             let task = self.kernel.task(*slot);
-            let lives = task.scx_state == ScxState::Enabled && !task.exiting;
+            let lives = task.is_scheduled() && !task.exiting;
             lives && self.actors.spec(task.actor) == spec
         };
         let all = self.kernel.tasks.slots();

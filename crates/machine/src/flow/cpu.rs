@@ -173,8 +173,12 @@ impl Machine {
         self.schedule(Some(state))
     }
 
-    /// `yield_task_scx`. Callback: `yield`; without it the slice ends.
+    /// `yield_task_scx`. Callback: `yield`; without it the slice ends. For a real-time task `yield_task_rt`.
     pub(crate) fn yield_task(&mut self, slot: Slot) -> Step {
+        if self.kernel.task(slot).rt.is_rt() {
+            self.yield_rt(slot);
+            return Ok(());
+        }
         if self.has(Op::Yield) {
             let addr = self.kernel.task(slot).addr;
             let meter = self.meter();

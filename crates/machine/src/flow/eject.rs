@@ -23,7 +23,9 @@ impl Machine {
                 continue;
             }
             self.kernel.this_cpu = self.kernel.task(slot).cpu;
-            self.dequeue_task(slot, deq::SAVE)?;
+            if !self.kernel.task(slot).rt.is_rt() {
+                self.dequeue_task(slot, deq::SAVE)?;
+            }
             self.exit_task(slot);
         }
         if self.has(Op::Exit)

@@ -4,7 +4,7 @@ use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::{Label, Trace};
 use fairground_workload::Workload;
 
-use super::{Machine, Step};
+use super::{Machine, Step, Taker};
 use crate::abi::{self, ops_flag};
 use crate::actors::Actors;
 use crate::changes::{Change, Changes, Target};
@@ -14,7 +14,8 @@ use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, Spinners, Tasks, Timers, agenda,
+    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, RtQueues, Spinners, Tasks, Timers,
+    agenda,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -69,6 +70,10 @@ impl Machine {
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
         kernel.write_fixtures(program.memory()).map_err(MachineError::Memory)?;
+        let release_args = match policy.ops.has(Op::CpuRelease) {
+            true => program.alloc(Taker::ARGS_BYTES, 8)?,
+            false => 0,
+        };
         let starts = Starts::new(workload, config.lead_in_ns);
         check_workload(workload, &actors, &starts, config)?;
         let labels = labels(&actors, &mut kernel.trace)?;
@@ -80,6 +85,7 @@ impl Machine {
             effects: Vec::new(),
             labels,
             lock_labels: Vec::new(),
+            policies: workload.tasks.iter().map(|spec| spec.policy).collect(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
             starts,
             changes,
@@ -91,6 +97,7 @@ impl Machine {
             first_cgroups,
             init_task_args,
             exit_task_args,
+            release_args,
             cgroup_init_args,
             broken: false,
             finished: false,
@@ -296,6 +303,7 @@ fn new_kernel(
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
+        rt: RtQueues::new(cpus),
         spinners: Spinners::default(),
         builtin_idle,
         this_cpu: 0,

@@ -15,9 +15,12 @@ pub(crate) enum Sticky {
 }
 
 impl Machine {
-    /// `enqueue_task_scx`: the task becomes runnable on the run queue of its CPU. Callbacks: `runnable` (not when it
+    /// `enqueue_task`, for a task of the scheduler `enqueue_task_scx`: the task becomes runnable on the run queue of its CPU. Callbacks: `runnable` (not when it
     /// only moves between run queues), then `enqueue`.
     pub(crate) fn enqueue_task(&mut self, slot: Slot, enq_flags: u64, sticky: Sticky) -> Step {
+        if self.kernel.task(slot).rt.is_rt() {
+            return self.enqueue_rt(slot, false);
+        }
         if self.kernel.task(slot).queued {
             return Ok(());
         }
@@ -117,11 +120,14 @@ impl Machine {
         }
     }
 
-    /// `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue` if the scheduler owned it, `stopping` if
+    /// `dequeue_task`, for a task of the scheduler `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue` if the scheduler owned it, `stopping` if
     /// it runs, then `quiescent` (not when it only moves between run queues).
     pub(crate) fn dequeue_task(&mut self, slot: Slot, deq_flags: u64) -> Step {
         if !self.kernel.task(slot).queued {
             return Ok(());
+        }
+        if self.kernel.task(slot).rt.is_rt() {
+            return self.dequeue_rt(slot);
         }
         self.ops_dequeue(slot, deq_flags);
         let cpu = self.kernel.task(slot).cpu;
@@ -147,7 +153,18 @@ impl Machine {
     /// notified, and direct dispatches to other CPUs are carried out.
     pub(crate) fn activate_woken(&mut self, slot: Slot, enq_flags: u64) -> Step {
         self.enqueue_task(slot, enq_flags, Sticky::No)?;
-        let cpu = self.kernel.task(slot).cpu;
+        self.preempt_for(slot)
+    }
+
+    /// `wakeup_preempt`: a task was queued for its CPU, which is to schedule if it runs something of a lower class, or
+    /// of lower priority.
+    #[inline]
+    pub(crate) fn preempt_for(&mut self, slot: Slot) -> Step {
+        let task = self.kernel.task(slot);
+        if task.rt.is_rt() {
+            return self.preempt_for_rt(slot);
+        }
+        let cpu = task.cpu;
         if self.kernel.cpus[cpu as usize].is_idle() {
             self.kernel.resched_curr(cpu);
         }
@@ -162,11 +179,7 @@ impl Machine {
         self.kernel.set_task_cpu(self.program.memory(), slot, cpu)?;
         self.enqueue_task(slot, 0, Sticky::No)?;
         self.kernel.task_mut(slot).migrating = false;
-        let mem = self.program.memory();
-        let at = self.kernel.task(slot).cpu;
-        if self.kernel.cpus[at as usize].is_idle() {
-            self.kernel.resched_curr(at);
-        }
-        self.kernel.run_deferred(mem, cpu)
+        self.preempt_for(slot)?;
+        self.kernel.run_deferred(self.program.memory(), cpu)
     }
 }

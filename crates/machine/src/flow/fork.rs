@@ -1,13 +1,14 @@
 //! Fork and exit.
 
-use fairground_trace::{EventKind, TaskId, TaskInfo, TaskState};
+use fairground_trace::{EventKind, Policy as TracedPolicy, RtPrio, TaskId, TaskInfo, TaskState};
+use fairground_workload::SchedPolicy;
 
 use super::{Machine, Step};
 use crate::Path;
 use crate::abi::{enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, OpsState, ScxState, Slot, Stage, Task};
+use crate::kernel::{CgroupRef, OpsState, RtEntity, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{init_task_args, task as field};
 use crate::op::Op;
 
@@ -20,6 +21,7 @@ pub(crate) struct Birth<'a> {
     pub(crate) actor: ActorId,
     pub(crate) pid: u32,
     pub(crate) comm: &'a str,
+    pub(crate) policy: SchedPolicy,
     pub(crate) nice: i8,
     pub(crate) cgroup: CgroupRef,
     /// The CPUs on which it may run.
@@ -28,7 +30,7 @@ pub(crate) struct Birth<'a> {
 
 impl Machine {
     /// `copy_process` and `wake_up_new_task` on the executing CPU. Callbacks: `init_task`, `enable`, `set_weight`; then
-    /// `select_cpu` (with `SCX_WAKE_FORK`), `runnable`, `enqueue`.
+    /// `select_cpu` (with `SCX_WAKE_FORK`), `runnable`, `enqueue`. For a real-time task `init_task` alone.
     pub(crate) fn fork(&mut self, parent: Option<Slot>, actor: ActorId) -> Step {
         let this = self.kernel.this_cpu;
         let meter = self.meter();
@@ -36,7 +38,9 @@ impl Machine {
         if !self.init_task(slot)? {
             return Ok(());
         }
-        self.enable_task(slot)?;
+        if !self.kernel.task(slot).rt.is_rt() {
+            self.enable_task(slot)?;
+        }
         let child = self.kernel.task(slot).id;
         if let Some(parent) = parent {
             let parent = self.kernel.task(parent).id;
@@ -72,7 +76,7 @@ impl Machine {
     fn new_task(&mut self, parent: Option<Slot>, actor: ActorId) -> Step<Slot> {
         let (slot, pid) = self.kernel.tasks.take_place();
         let spec = self.actors.spec(actor);
-        let nice = self.nices[spec];
+        let (policy, nice) = (self.policies[spec], self.nices[spec]);
         // Where its group of the workload begins (`CLONE_INTO_CGROUP`), or where its parent is.
         let inherited = parent.map_or(CgroupRef::ROOT, |slot| self.kernel.task(slot).cgroup);
         let cgroup = self.first_cgroups[spec].unwrap_or(inherited);
@@ -80,19 +84,25 @@ impl Machine {
         let first = self.actors.start_affinity(spec);
         let allowed = first.map_or(all, |affinity| self.actors.affinity(affinity).and(&all));
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
-        info.nice = Some(nice);
+        match policy.priority() {
+            None => info.nice = Some(nice),
+            Some(priority) => {
+                info.rt_prio = RtPrio::new(99 - i32::from(priority));
+                info.policy = TracedPolicy::of_name(policy.word());
+            }
+        }
         info.cgroup = self.kernel.cgroups.in_trace.then(|| cgroup.id());
         info.allowed_cpus = (allowed != all).then(|| ranges(&allowed));
         let comm = info.comm.clone();
         let id = self.kernel.trace.add_task(info);
-        let birth = Birth { id, actor, pid, comm: &comm, nice, cgroup, allowed };
+        let birth = Birth { id, actor, pid, comm: &comm, policy, nice, cgroup, allowed };
         self.put_task(slot, parent, &birth)?;
         Ok(slot)
     }
 
     /// Fills in what a new `task_struct` holds (`__sched_fork`, `init_scx_entity`).
     pub(crate) fn put_task(&mut self, slot: Slot, parent: Option<Slot>, birth: &Birth<'_>) -> Step {
-        let &Birth { id, actor, pid, comm, nice, cgroup, allowed } = birth;
+        let &Birth { id, actor, pid, comm, policy, nice, cgroup, allowed } = birth;
         let task = Task {
             addr: self.kernel.tasks.addr(slot),
             id,
@@ -102,6 +112,7 @@ impl Machine {
             state: TaskState::Runnable,
             stage: Stage::Advance,
             begins: false,
+            rt: RtEntity::new(policy, self.kernel.clock.period_ns()),
             queued: false,
             waiting: false,
             runnable_at_ns: self.kernel.clock.now_ns(),
@@ -137,7 +148,7 @@ impl Machine {
         let mem = self.program.memory();
         self.kernel.write_new_task(mem, slot, parent, comm)?;
         self.kernel.set_allowed(mem, slot, &allowed)?;
-        self.kernel.task(slot).publish_nice(mem)
+        self.kernel.task(slot).publish_policy(mem)
     }
 
     /// `scx_fork`: the scheduler may refuse a task; the fork fails then, which no workload here can handle, so that the
@@ -214,9 +225,7 @@ impl Machine {
 
     /// `scx_ops_exit_task`: the task leaves the scheduler. Callbacks: `disable`, `exit_task`.
     pub(crate) fn exit_task(&mut self, slot: Slot) {
-        if self.kernel.task(slot).scx_state == ScxState::Enabled {
-            self.call_task(Op::Disable, slot, None);
-        }
+        self.disable_task(slot);
         if self.has(Op::ExitTask) {
             let addr = self.kernel.task(slot).addr;
             let args = self.exit_task_args;

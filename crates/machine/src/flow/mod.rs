@@ -14,8 +14,10 @@ mod eject;
 mod enable;
 mod enqueue;
 mod fork;
+mod higher;
 mod hrtimer;
 mod locks;
+mod rt;
 mod schedule;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ pub(crate) use crate::machine::Machine;
 pub(crate) use call::Meter;
 pub(crate) use enqueue::Sticky;
 pub(crate) use fork::Birth;
+pub(crate) use higher::Taker;
 pub(crate) use schedule::Pick;
 
 /// What a step returns: a trap here is a fault of the machine's own accesses, not of the scheduler's.

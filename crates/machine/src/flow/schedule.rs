@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 
 use super::call::Meter;
 use super::enqueue::Sticky;
-use super::{Machine, Step};
+use super::{Machine, Step, Taker};
 use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
@@ -48,6 +48,7 @@ impl Machine {
         if next != prev {
             let again = self.switch(cpu, prev, prev_state, next, meter)?;
             self.kernel.rq(cpu).need_resched = again;
+            self.push_behind(next)?;
         } else {
             self.kernel.rq(cpu).need_resched = false;
             if next.is_none() {
@@ -79,9 +80,18 @@ impl Machine {
         self.program.memory().store_u32(addr + offsets::task::ON_RQ, 0)
     }
 
-    /// `balance_one` and `pick_task_scx`.
+    /// `pick_next_task`: the real-time class's, or `balance_one` and `pick_task_scx`. Callbacks: `cpu_acquire`, if a
+    /// higher class had the CPU; `dispatch`.
     #[inline(always)]
     pub(crate) fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
+        let mut prev = prev;
+        if self.kernel.rt.is_used() {
+            if let Some(pick) = self.pick_rt(cpu, prev)? {
+                return Ok(pick);
+            }
+            prev = prev.filter(|slot| !self.kernel.task(*slot).rt.is_rt());
+        }
+        self.acquire_cpu(cpu);
         self.kernel.rq(cpu).in_balance = true;
         let keep = self.balance(cpu, prev);
         self.kernel.rq(cpu).in_balance = false;
@@ -159,9 +169,13 @@ impl Machine {
         next: Option<Slot>,
         meter: Meter,
     ) -> Step<bool> {
-        let again = match prev {
-            Some(slot) => self.put_prev(cpu, slot, next.is_none())?,
-            None => {
+        let again = match (prev, next) {
+            (_, Some(slot)) if self.kernel.task(slot).rt.is_rt() => {
+                self.make_way(cpu, prev, Taker::Rt(slot))?;
+                false
+            }
+            (Some(slot), _) => self.put_prev(cpu, slot, next.is_none())?,
+            (None, _) => {
                 self.update_idle(cpu, false);
                 false
             }
@@ -199,7 +213,20 @@ impl Machine {
         }
         self.kernel.rq(cpu).need_resched = false;
         let insns = self.book(Path::Switch, meter);
-        self.enter_next(cpu, (prev, TaskState::Runnable), next, insns)
+        self.enter_next(cpu, (prev, TaskState::Runnable), next, insns)?;
+        self.push_behind(next)
+    }
+
+    /// `rt_queue_push_tasks`: after a switch to a real-time task, others that wait there go to CPUs that run something
+    /// lower.
+    #[inline]
+    fn push_behind(&mut self, next: Option<Slot>) -> Step {
+        match next {
+            Some(slot) if self.kernel.task(slot).rt.is_rt() => {
+                self.push_rt(self.kernel.task(slot).cpu)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `context_switch` to what was chosen by so many instructions, with its event and what it costs. `prev`: what ran
@@ -232,12 +259,12 @@ impl Machine {
         Ok(())
     }
 
-    /// `put_prev_task_scx`: the previous task leaves. Callbacks: `stopping`, and `enqueue` when its slice is used up.
+    /// `put_prev_task`, for a task of the scheduler `put_prev_task_scx`: the previous task leaves. Callbacks: `stopping`, and `enqueue` when its slice is used up.
     /// True: the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room
     /// for it.
     pub(crate) fn put_prev(&mut self, cpu: u32, slot: Slot, next_is_idle: bool) -> Step<bool> {
         self.kernel.update_curr(self.program.memory(), cpu)?;
-        if !self.kernel.task(slot).queued {
+        if !self.kernel.task(slot).queued || self.kernel.task(slot).rt.is_rt() {
             return Ok(false);
         }
         self.call_task(Op::Stopping, slot, Some(1));
@@ -253,9 +280,10 @@ impl Machine {
         Ok(next_is_idle && self.kernel.queues.queue_of(slot.0) == Some(local))
     }
 
-    /// `set_next_task_scx`: this task runs now. Callback: `running`.
+    /// `set_next_task`, for a task of the scheduler `set_next_task_scx`: this task runs now. Callback: `running`.
     pub(crate) fn set_next(&mut self, slot: Slot) -> Step {
-        if self.kernel.task(slot).queued {
+        let is_rt = self.kernel.task(slot).rt.is_rt();
+        if self.kernel.task(slot).queued && !is_rt {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);
         }
@@ -265,6 +293,9 @@ impl Machine {
         task.exec_start_ns = now;
         mem.store_u64(task.addr + offsets::task::EXEC_START, now)?;
         mem.store_u64(task.addr + offsets::task::PREV_SUM_EXEC, task.sum_exec_ns)?;
+        if is_rt {
+            return Ok(());
+        }
         if task.queued {
             self.call_task(Op::Running, slot, None);
         }

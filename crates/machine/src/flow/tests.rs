@@ -31,6 +31,7 @@ fn task(name: &str, count: u32, program: Program) -> TaskSpec {
     TaskSpec {
         name: name.to_owned(),
         count,
+        policy: Default::default(),
         nice: 0,
         cpus: None,
         cgroup: None,

@@ -24,7 +24,7 @@ impl Machine {
         Ok(())
     }
 
-    /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is
+    /// `sched_tick`, and `task_tick_scx` or `task_tick_rt`. Callback of a task of the scheduler: `tick`. A slice that is used up makes room: here and nowhere else is
     /// the end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         // A tick of its own contains its interrupt.
@@ -33,13 +33,17 @@ impl Machine {
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();
-        self.call_task(Op::Tick, slot, None);
+        let is_rt = self.kernel.task(slot).rt.is_rt();
+        match is_rt {
+            true => self.tick_rt(cpu, slot),
+            false => self.call_task(Op::Tick, slot, None),
+        }
         let insns = self.book(Path::Tick, meter);
         if self.kernel.trace_options.ticks {
             let task = self.kernel.task(slot).id;
             self.kernel.emit(cpu, insns, EventKind::Tick { task });
         }
-        if self.kernel.task(slot).slice(self.program.memory())? == 0 {
+        if !is_rt && self.kernel.task(slot).slice(self.program.memory())? == 0 {
             self.kernel.resched_curr(cpu);
         }
         let ns = self.kernel.cost.tick_ns.saturating_sub(shared_ns) + self.policy_ns(insns);

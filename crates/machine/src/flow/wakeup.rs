@@ -51,7 +51,7 @@ impl Machine {
         self.activate_woken(slot, wakeup_flags(selected, moves))
     }
 
-    /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler
+    /// `select_task_rq`, for a task of the scheduler `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler
     /// (or, for it, the core's default choice) was asked: a task that may run on one CPU only is never asked about.
     /// Callback: `select_cpu`.
     pub(crate) fn select_task_rq(
@@ -64,6 +64,9 @@ impl Machine {
         if task.allowed_count <= 1 {
             let only = task.allowed.as_ref().and_then(|mask| mask.first());
             return Ok((only.unwrap_or(prev_cpu), false));
+        }
+        if task.rt.is_rt() {
+            return Ok((self.select_cpu_rt(slot, prev_cpu), true));
         }
         let mut cpu = prev_cpu;
         if self.has(Op::SelectCpu) {

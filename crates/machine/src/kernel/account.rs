@@ -47,6 +47,9 @@ impl Kernel {
         self.cpus[cpu as usize].time.add_task(delta);
         mem.store_u64(task.addr + field::SUM_EXEC, task.sum_exec_ns)?;
         mem.store_u64(task.addr + field::EXEC_START, now)?;
+        if task.rt.is_rt() {
+            return Ok(());
+        }
         let slice = task.slice(mem)?;
         if slice != abi::SLICE_INF && slice != 0 {
             task.set_slice(mem, slice - slice.min(delta))?;

@@ -3,7 +3,7 @@
 
 use fairground_trace::{TaskId, TaskState};
 
-use super::{Kernel, OpsState, Phase, ScxState, Slot};
+use super::{Kernel, OpsState, Phase, Slot};
 use crate::actors::ActorId;
 use crate::check::{Finding, Invariant, Violation, Whereabouts};
 use crate::events::EventHandle;
@@ -94,7 +94,7 @@ impl Kernel {
             self.violate(invariant, Some(slot), what.to_owned());
         }
         let task = self.task(slot);
-        let runnable = task.scx_state == ScxState::Enabled && task.queued;
+        let runnable = task.is_scheduled() && task.queued;
         let cpu = task.cpu;
         let before = self.checker.count(slot.0, runnable.then_some(cpu));
         cpus.push(cpu);
@@ -107,7 +107,7 @@ impl Kernel {
         in_vain: WaitsInVain<'_>,
     ) -> Option<(Invariant, &'static str)> {
         let task = self.task(slot);
-        if task.scx_state != ScxState::Enabled {
+        if !task.is_scheduled() {
             return None;
         }
         let queue = self.queues.queue_of(slot.0);
@@ -129,6 +129,11 @@ impl Kernel {
             + u32::from(runs)
             + u32::from(owned)
             + u32::from(task.ddsp.is_some());
+        let queue_of_rt = self.rt.is_used() && self.rt.of_cpu(task.cpu).any(|other| other == slot);
+        if queue_of_rt != (task.queued && task.rt.is_rt()) {
+            return Some((Invariant::TwoPlaces, "it is in the run queue of another class"));
+        }
+        let places = if queue_of_rt { places + u32::from(!runs) } else { places };
         match places {
             0 => Some((Invariant::TaskLost, "it is runnable and nowhere")),
             1 => None,
@@ -172,7 +177,7 @@ impl Kernel {
     fn check_life(&mut self, slot: Slot) {
         let now = self.clock.now_ns();
         let task = self.task(slot);
-        if task.scx_state != ScxState::Enabled {
+        if !task.is_scheduled() {
             return;
         }
         let runs = self.runs(slot);
@@ -225,7 +230,7 @@ impl Kernel {
         let breach = self.tasks.slots().find_map(|slot| {
             let task = self.task(slot);
             let life = audit.life(task.id);
-            let waits = task.scx_state == ScxState::Enabled
+            let waits = task.is_scheduled()
                 && life.place == Whereabouts::Waiting
                 && now - life.since_ns > bound_ns
                 && !self.late.has_task(task.id);

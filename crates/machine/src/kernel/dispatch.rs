@@ -263,7 +263,9 @@ impl Kernel {
         }
         match rq.curr() {
             None => self.resched_curr(cpu),
-            Some(curr) if enq_flags & enq::PREEMPT != 0 && curr != slot => {
+            Some(curr)
+                if enq_flags & enq::PREEMPT != 0 && curr != slot && !self.task(curr).rt.is_rt() =>
+            {
                 self.task(curr).set_slice(mem, 0)?;
                 self.resched_curr(cpu);
             }

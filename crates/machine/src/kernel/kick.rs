@@ -149,6 +149,10 @@ impl Kernel {
 
     /// `kick_one_cpu`, and the wait for the CPU that follows it.
     fn kick_one(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
+        if self.running_priority(cpu) > 0 {
+            // The scheduler has no control over the CPU.
+            return Ok(());
+        }
         let flags = u64::from(self.kicks.flags[cpu as usize]);
         if flags & kick::PREEMPT != 0
             && let Some(curr) = self.cpus[cpu as usize].curr()

@@ -21,6 +21,7 @@ mod origin;
 mod permission;
 mod queues;
 mod rq;
+mod rt;
 mod sleep;
 mod spinners;
 mod task;
@@ -54,6 +55,7 @@ pub(crate) use late::Late;
 pub(crate) use log::Log;
 pub(crate) use permission::Permission;
 pub(crate) use rq::Rq;
+pub(crate) use rt::{RtEntity, RtQueues};
 pub(crate) use spinners::Spinners;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use tasks::Tasks;
@@ -103,6 +105,8 @@ pub(crate) struct Kernel {
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
     pub(crate) queues: DispatchQueues,
+    /// The run queues of the real-time class.
+    pub(crate) rt: RtQueues,
     pub(crate) spinners: Spinners,
     /// Idle CPUs are tracked here, not by the scheduler.
     pub(crate) builtin_idle: bool,

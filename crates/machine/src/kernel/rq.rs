@@ -28,6 +28,8 @@ pub(crate) struct Rq {
     pub(crate) unpreempted: bool,
     /// `SCX_RQ_IN_BALANCE`: looking for the next task.
     pub(crate) in_balance: bool,
+    /// `rq->scx.cpu_released`: the scheduler has lost the CPU to a higher class.
+    pub(crate) released: bool,
     /// A signal's interrupt is on its way.
     pub(crate) signalled: bool,
     /// Its timers, and its timer interrupt.
@@ -64,6 +66,7 @@ impl Rq {
             need_resched: false,
             unpreempted: false,
             in_balance: false,
+            released: false,
             signalled: false,
             timers: Hrtimers::default(),
             time: CpuTime::default(),

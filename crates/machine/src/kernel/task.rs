@@ -4,7 +4,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CallbackKind, TaskId, TaskState};
 
-use super::{Armed, CgroupRef};
+use super::{Armed, CgroupRef, RtEntity};
 use crate::abi;
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
@@ -128,7 +128,9 @@ pub(crate) struct Task {
     pub(crate) phase: Phase,
     /// The last callback about it, for the report of a stall.
     pub(crate) last_call: Option<CallbackKind>,
-    /// `SCX_TASK_QUEUED`: on the run queue of the class.
+    /// What the real-time class keeps of it.
+    pub(crate) rt: RtEntity,
+    /// On the run queue of its class (`SCX_TASK_QUEUED`).
     pub(crate) queued: bool,
     /// It is on the list that the watchdog checks.
     pub(crate) waiting: bool,
@@ -167,6 +169,14 @@ impl Task {
         self.allowed.as_ref().is_none_or(|set| set.test(cpu))
     }
 
+    /// Whether it is a task that runs and sleeps: the scheduler has accepted it, and it has not ended.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        match self.rt.is_rt() {
+            true => self.scx_state >= ScxState::Ready,
+            false => self.scx_state == ScxState::Enabled,
+        }
+    }
+
     /// Whether it has called for sleep and has not left the CPU yet.
     pub(crate) fn about_to_sleep(&self) -> bool {
         matches!(self.stage, Stage::Block(..))
@@ -200,14 +210,25 @@ impl Task {
 
     /// `set_load_weight` and `reweight_task_scx`: writes the weights that follow from its nice value.
     pub(crate) fn publish_nice(&self, mem: &Memory) -> Result<(), Trap> {
-        let prio = (120 + i32::from(self.nice)) as u32;
+        let static_prio = (120 + i32::from(self.nice)) as u32;
+        let prio = match self.rt.is_rt() {
+            true => 99 - u32::from(self.rt.priority()),
+            false => static_prio,
+        };
         let weight = abi::nice_weight(self.nice);
-        for at in [field::PRIO, field::STATIC_PRIO, field::NORMAL_PRIO] {
+        mem.store_u32(self.addr + field::STATIC_PRIO, static_prio)?;
+        for at in [field::PRIO, field::NORMAL_PRIO] {
             mem.store_u32(self.addr + at, prio)?;
         }
         mem.store_u64(self.addr + field::LOAD_WEIGHT, u64::from(weight))?;
         mem.store_u32(self.addr + field::LOAD_INV_WEIGHT, abi::inverse_weight(weight))?;
         mem.store_u32(self.addr + field::SCX_WEIGHT, self.weight())
+    }
+
+    /// `__setscheduler_params`: writes `p->policy` and the priorities that follow from it.
+    pub(crate) fn publish_policy(&self, mem: &Memory) -> Result<(), Trap> {
+        mem.store_u32(self.addr + field::POLICY, self.rt.policy_number())?;
+        self.publish_nice(mem)
     }
 
     /// `p->scx.weight`: what its nice value means on the cgroup scale.

@@ -4,7 +4,7 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret};
 use crate::abi::enq;
-use crate::kernel::{Kernel, Slot};
+use crate::kernel::{DsqRef, Kernel, Slot};
 use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
@@ -115,8 +115,16 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
     Ok(u64::from(moved))
 }
 
-/// `u32 scx_bpf_reenqueue_local()`: only from `ops.cpu_release()`, which no class above this one calls here.
+/// `u32 scx_bpf_reenqueue_local()`, only from `ops.cpu_release()`: the number of tasks in the CPU's local queue, which
+/// go to the scheduler again once the callback is over.
 fn reenqueue_local(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    k.kf_allowed(kf::CPU_RELEASE);
-    Ok(0)
+    if !k.kf_allowed(kf::CPU_RELEASE) {
+        return Ok(0);
+    }
+    let cpu = k.this_cpu;
+    let queue = DsqRef::Local(cpu);
+    if !k.reenqueues.contains(&queue) {
+        k.reenqueues.push(queue);
+    }
+    Ok(u64::from(k.queues.len(k.cpus[cpu as usize].local)))
 }

@@ -65,6 +65,7 @@ pub(crate) fn task(name: &str, count: u32, program: Program) -> TaskSpec {
     TaskSpec {
         name: name.to_owned(),
         count,
+        policy: Default::default(),
         nice: 0,
         cpus: None,
         cgroup: None,

@@ -100,7 +100,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
     // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks
     // are placed.
-    let above = AboveOthers::rise();
+    let above = AboveOthers::rise(workload);
     let Ended { start_ns, end_ns, changes } = Running {
         executor: &mut executor,
         scheduler: scheduler.as_mut(),
@@ -176,24 +176,28 @@ fn early_end(job: &Job, start_ns: u64, end_ns: u64, notes: &mut Vec<String>) {
 struct AboveOthers;
 
 impl AboveOthers {
-    fn rise() -> Self {
-        set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1);
+    fn rise(workload: &Workload) -> Self {
+        // One of the tasks may run without end.
+        let priority = if workload.uses_real_time() { 99 } else { 1 };
+        // Without the permission it stays where it is.
+        let _ = set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority);
         Self
     }
 }
 
 impl Drop for AboveOthers {
     fn drop(&mut self) {
-        set_policy(libc::SCHED_OTHER, 0);
+        let _ = set_policy(libc::SCHED_OTHER, 0);
     }
 }
 
-fn set_policy(policy: libc::c_int, priority: libc::c_int) {
-    // SAFETY: zeroes are a value, and the kernel only reads it. If the kernel refuses, the class does not change.
+/// Sets the policy of the calling thread; false: the kernel refuses, and the class does not change.
+pub(crate) fn set_policy(policy: libc::c_int, priority: libc::c_int) -> bool {
+    // SAFETY: zeroes are a value, and the kernel only reads it.
     unsafe {
         let mut parameters = std::mem::zeroed::<libc::sched_param>();
         parameters.sched_priority = priority;
-        libc::sched_setscheduler(0, policy, &raw const parameters);
+        libc::sched_setscheduler(0, policy, &raw const parameters) == 0
     }
 }
 

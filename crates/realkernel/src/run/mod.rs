@@ -14,6 +14,7 @@ mod janitor;
 mod timeline;
 
 pub use carry_out::carry_out;
+pub(crate) use carry_out::set_policy;
 pub use error::{RunError, TargetError};
 pub use host::{Limits, RUNNER_COMMAND, on_host, on_host_by, write_job};
 pub(crate) use info::hz;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use fairground_workload::{BUSY_LOOK_NS, Op, Role, TimerId};
+use fairground_workload::{BUSY_LOOK_NS, Op, Role, SchedPolicy, TimerId};
 use nix::errno::Errno;
 
 use super::clock::{now_ns, sleep_for, sleep_until};
@@ -72,6 +72,7 @@ impl Task<'_> {
                 unsafe { libc::sched_yield() };
             }
             Op::SetNice(nice) => self.set_nice(*nice),
+            Op::SetPolicy(policy) => self.change_policy(*policy),
             Op::SetSlice(slice_ns) => self.set_slice(*slice_ns),
             Op::SetAffinity(cpus) => {
                 if !CpuSet::new(&cpus.0).apply() {
@@ -212,12 +213,54 @@ impl Task<'_> {
             return self.record_failure(FailedOperation::Nice);
         }
         self.nice.set(nice);
+        if self.policy.get().priority().is_some() {
+            // It counts when the task leaves the class.
+            return;
+        }
         let pid = self.slot.tid.load(SeqCst);
         self.write_marker(format_args!("fairground:nice pid={pid} nice={nice}"));
     }
 
-    /// Sets the slice length, in the field `sched_runtime`; keeps the policy and the nice value.
+    /// Sets the scheduling policy, and writes the change to the recording.
+    fn change_policy(&self, policy: SchedPolicy) {
+        if !self.set_policy(policy) {
+            return;
+        }
+        let pid = self.slot.tid.load(SeqCst);
+        match policy.priority() {
+            Some(priority) => {
+                let prio = 99 - priority;
+                self.write_marker(format_args!("fairground:prio pid={pid} prio={prio}"));
+            }
+            None => {
+                let nice = self.nice.get();
+                self.write_marker(format_args!("fairground:nice pid={pid} nice={nice}"));
+            }
+        }
+    }
+
+    /// Sets the scheduling policy; false: the kernel refused it.
+    pub(super) fn set_policy(&self, policy: SchedPolicy) -> bool {
+        let number = match policy {
+            SchedPolicy::Other => libc::SCHED_OTHER,
+            SchedPolicy::Fifo(_) => libc::SCHED_FIFO,
+            SchedPolicy::Rr(_) => libc::SCHED_RR,
+        };
+        let is_set = crate::run::set_policy(number, policy.priority().unwrap_or(0).into());
+        if is_set {
+            self.policy.set(policy);
+        } else {
+            self.record_failure(FailedOperation::Policy);
+        }
+        is_set
+    }
+
+    /// Sets the slice length, in the field `sched_runtime`; keeps the policy and the nice value. Without effect on a
+    /// real-time task.
     fn set_slice(&self, slice_ns: u64) {
+        if self.policy.get().priority().is_some() {
+            return;
+        }
         let mut attributes = SchedAttributes {
             size: size_of::<SchedAttributes>() as u32,
             nice: i32::from(self.nice.get()),

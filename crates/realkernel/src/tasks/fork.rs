@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use fairground_workload::{Duration, Op};
+use fairground_workload::{Duration, Op, SchedPolicy};
 
 use nix::errno::Errno;
 use nix::sched::{sched_getaffinity, sched_setaffinity};
@@ -162,7 +162,7 @@ impl SharedState {
             }
         }
         self.close_others();
-        task.apply_attributes(i8::MAX);
+        task.apply_attributes(i8::MAX, SchedPolicy::Other);
         go_to_cpu(index);
         task.rehearse();
         // The wait for the start is a context switch outside of the workload.
@@ -190,8 +190,9 @@ impl SharedState {
 }
 
 impl Task<'_> {
-    /// Sets name, memory, nice value, affinity and cgroup of a new process. `nice` is its inherited nice value.
-    fn apply_attributes(&mut self, nice: i8) {
+    /// Sets name, memory, nice value, affinity, cgroup and policy of a new process, which has inherited a nice value and
+    /// a policy.
+    fn apply_attributes(&mut self, nice: i8, policy: SchedPolicy) {
         // SAFETY: touches no memory.
         self.slot.tid.store(unsafe { libc::getpid() } as u32, SeqCst);
         let nth = self.slot.nth.load(SeqCst);
@@ -218,6 +219,9 @@ impl Task<'_> {
         }
         if let Some(cgroup) = spec.cgroup {
             self.enter_cgroup(cgroup);
+        }
+        if policy != spec.policy {
+            self.set_policy(spec.policy);
         }
     }
 
@@ -293,7 +297,7 @@ impl Task<'_> {
             register.store(0, SeqCst);
         }
         let mut task = Task::new(self.shared, index);
-        task.apply_attributes(self.nice.get());
+        task.apply_attributes(self.nice.get(), self.policy.get());
         // A child's usage begins with its fork.
         task.become_current();
         // The parent may not have written it yet.

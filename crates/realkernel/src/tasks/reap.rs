@@ -156,8 +156,9 @@ enum Reaped {
 impl SharedState {
     /// Adds a note for each kind of failed operation.
     pub(super) fn failures(&self, notes: &mut Vec<String>) {
-        const TEXTS: [(FailedOperation, &str); 8] = [
+        const TEXTS: [(FailedOperation, &str); 9] = [
             (FailedOperation::Nice, "a nice value was rejected"),
+            (FailedOperation::Policy, "a real-time policy was rejected (requires CAP_SYS_NICE)"),
             (
                 FailedOperation::Slice,
                 "a slice length was rejected or ignored (requires Linux 6.12)",

@@ -97,6 +97,7 @@ impl Head {
 #[repr(usize)]
 pub(super) enum FailedOperation {
     Nice,
+    Policy,
     Slice,
     Affinity,
     Cgroup,
@@ -110,7 +111,7 @@ pub(super) enum FailedOperation {
 }
 
 /// Kinds of [`FailedOperation`].
-pub(super) const TROUBLES: usize = 11;
+pub(super) const TROUBLES: usize = 12;
 
 /// A group of tasks.
 #[derive(Debug)]

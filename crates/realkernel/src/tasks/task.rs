@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
 use fairground_workload::prng::Prng;
-use fairground_workload::{Duration, Op, Program};
+use fairground_workload::{Duration, Op, Program, SchedPolicy};
 use nix::errno::Errno;
 
 use super::plan::GroupPlan;
@@ -35,6 +35,7 @@ pub(super) struct Task<'w> {
     pub(super) memory: *mut u8,
     /// Signals that it has handled.
     pub(super) signals: AtomicU32,
+    pub(super) policy: Cell<SchedPolicy>,
     pub(super) nice: Cell<i8>,
     /// Unreaped children.
     pub(super) children: Cell<u32>,
@@ -59,6 +60,7 @@ impl<'w> Task<'w> {
             index,
             memory: std::ptr::null_mut(),
             signals: AtomicU32::new(0),
+            policy: Cell::new(SchedPolicy::Other),
             nice: Cell::new(0),
             children: Cell::new(0),
             operations_in_slice: Cell::new(0),

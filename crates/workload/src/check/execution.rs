@@ -293,6 +293,7 @@ impl<'w> Execution<'w> {
             | Op::Yield
             | Op::TimerStart(_)
             | Op::SetNice(_)
+            | Op::SetPolicy(_)
             | Op::SetSlice(_)
             | Op::SetAffinity(_)
             | Op::SetCgroup(_)

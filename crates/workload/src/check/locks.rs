@@ -248,7 +248,9 @@ fn may_sleep(workload: &Workload, op: &Op) -> Option<&'static str> {
         Op::Fork(_) => "a fork",
         Op::Yield => "a yield",
         Op::RunForever => "a run without end",
-        Op::SetNice(_) | Op::SetSlice(_) => "a change of the task's own scheduling",
+        Op::SetNice(_) | Op::SetPolicy(_) | Op::SetSlice(_) => {
+            "a change of the task's own scheduling"
+        }
         Op::SetAffinity(_) => "a change of the task's own affinity",
         Op::SetCgroup(_) | Op::SetCgroupWeight(..) => "a change of a cgroup",
         _ => return None,

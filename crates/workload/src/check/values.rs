@@ -177,6 +177,9 @@ fn task_problems(workload: &Workload, task: &TaskSpec) -> Vec<Problem> {
         let message = format!("task `{name}` has the nice value {}", task.nice);
         problems.push((message, "write a nice value from -20 to 19"));
     }
+    if let Some((message, help)) = task.policy.problem() {
+        problems.push((format!("task `{name}`: {message}"), help));
+    }
     if let Some(message) = task.cpus.as_ref().and_then(cpus_problem) {
         problems.push((format!("task `{name}`: {message}"), "write `cpus` as in \"0-3,8\""));
     }
@@ -244,6 +247,7 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
         Op::SetNice(nice) if !(-20..=19).contains(nice) => {
             Some((format!("nice {nice} is out of range"), "write a value from -20 to 19"))
         }
+        Op::SetPolicy(policy) => policy.problem(),
         Op::SetSlice(ns) if *ns > TIME_MAX_NS => {
             Some(("the slice is longer than TIME_MAX_NS".to_owned(), "write a shorter one"))
         }

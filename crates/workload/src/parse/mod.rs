@@ -3,6 +3,7 @@
 
 mod fields;
 mod objects;
+mod policy;
 mod program;
 
 use std::ops::Range;
@@ -38,8 +39,18 @@ const TOP_KEYS: [&str; 15] = [
     "timer",
     "cgroups",
 ];
-const TASK_KEYS: [&str; 8] =
-    ["name", "count", "nice", "cpus", "cgroup", "start", "program", "on_signal"];
+const TASK_KEYS: [&str; 10] = [
+    "name",
+    "count",
+    "policy",
+    "priority",
+    "nice",
+    "cpus",
+    "cgroup",
+    "start",
+    "program",
+    "on_signal",
+];
 
 /// All problems: of TOML itself; then unknown keys, wrong types and values, unknown names; then those of the checks of
 /// [`crate::check`]. A later stage runs only when the earlier ones found nothing.
@@ -156,6 +167,7 @@ impl Parser<'_> {
         let name = section.name();
         let count = section.integer("count", 1..=TASKS_MAX as i64).unwrap_or(1);
         TaskSpec {
+            policy: section.policy(),
             nice: section.integer("nice", -20..=19).unwrap_or(0),
             cpus: section.converted("cpus", parse_cpus),
             cgroup: section.read("cgroup", |parser, value| parser.reference("cgroup", value)),

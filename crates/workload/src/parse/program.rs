@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::fields::{Parser, Section, Value, kind_of};
+use super::policy::PRIORITIES;
 use crate::diagnostic::suggestion;
 use crate::limits::{AMOUNT_MAX, CGROUP_WEIGHT_MAX, LOOP_DEPTH_MAX, OPERATIONS_MAX};
 use crate::model::{Op, Program, Role};
@@ -12,7 +13,7 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration, parse_time};
 
 /// Operations that are a table, `{ word = … }`, each with an example of its value.
-const TABLE_OPERATIONS: [(&str, &str); 30] = [
+const TABLE_OPERATIONS: [(&str, &str); 31] = [
     ("io", "\"1ms\""),
     ("run", "\"1ms\""),
     ("touch", "65536"),
@@ -27,6 +28,7 @@ const TABLE_OPERATIONS: [(&str, &str); 30] = [
     ("signal", "\"worker\""),
     ("fork", "\"worker\""),
     ("nice", "5"),
+    ("policy", "{ name = \"fifo\", priority = 50 }"),
     ("slice", "\"100us\""),
     ("cpus", "\"0-3\""),
     ("cgroup", "\"web/front\""),
@@ -214,6 +216,7 @@ impl<'s> Parser<'s> {
             "signal" => Op::Signal(self.role(value)?),
             "fork" => Op::Fork(self.reference("task", value)?),
             "nice" => Op::SetNice(self.integer(word, value, -20..=19)?),
+            "policy" => self.policy_change(value)?,
             "cgroup" => Op::SetCgroup(self.reference("cgroup", value)?),
             "weight" => self.cgroup_weight(value)?,
             "slice" => Op::SetSlice(self.converted(word, value, parse_time)?),
@@ -292,6 +295,19 @@ impl<'s> Parser<'s> {
         let condition = section.read("cond", |parser, named| parser.reference("condition", named));
         let lock = section.read("lock", |parser, named| parser.reference("lock", named));
         Some(Op::ConditionWait(condition?, lock?))
+    }
+
+    /// `{ policy = { name = "fifo", priority = 50 } }`, or `{ policy = "other" }`.
+    fn policy_change(&mut self, value: Value<'_, '_>) -> Option<Op> {
+        if value.get_ref().is_str() {
+            let name = self.text("policy", value)?;
+            return self.policy(name, None, value.span()).map(Op::SetPolicy);
+        }
+        let mut section = self.pair("policy", value, ["name", "priority"], &example("policy"))?;
+        let priority = section.integer("priority", PRIORITIES);
+        let name = section.text("name");
+        let (name, priority) = (name?, priority?);
+        self.policy(name, Some(priority), value.span()).map(Op::SetPolicy)
     }
 
     /// `{ weight = { cgroup = "web", weight = 300 } }`.

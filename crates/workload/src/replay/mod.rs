@@ -26,6 +26,7 @@ use crate::cgroups::{self, path_problem};
 use crate::diagnostic::{Diagnostic, WorkloadError};
 use crate::limits::{CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX};
 use crate::model::{CpuList, Workload};
+use crate::policy::SchedPolicy;
 use meetings::{Message, Received};
 pub use notes::ReplayNotes;
 use program::{Item, Recorded, Start};
@@ -94,6 +95,11 @@ impl ReplayBuilder {
         comm.clone_into(&mut recorded.comm);
     }
 
+    /// The task begins under a policy other than the normal one.
+    pub fn begin_under(&mut self, id: u32, policy: SchedPolicy) {
+        self.recorded(id).policy = policy;
+    }
+
     /// The CPUs on which a task may run.
     pub fn allow(&mut self, id: u32, cpus: CpuList) {
         self.recorded(id).cpus = Some(cpus);
@@ -118,6 +124,11 @@ impl ReplayBuilder {
     /// The task's nice value changes at this point of its program. A value outside of −20…19 is clamped.
     pub fn set_nice(&mut self, id: u32, nice: i8) {
         self.recorded(id).items.push(Item::SetNice(nice.clamp(-20, 19)));
+    }
+
+    /// The task's policy changes at this point of its program.
+    pub fn set_policy(&mut self, id: u32, policy: SchedPolicy) {
+        self.recorded(id).items.push(Item::SetPolicy(policy));
     }
 
     /// The task starts so many ns after the begin of the recording, and not with it.

@@ -15,8 +15,8 @@ pub struct ReplayNotes {
     pub run_ns: u64,
     /// CPU time that was taken out of the bursts, since the machine charges it anew, ns.
     pub charged_ns: u64,
-    /// Tasks of a class above the normal one, which are normal tasks of nice −20 in the replay.
-    pub above_normal: u64,
+    /// Tasks of the deadline class, which are of the real-time class in the replay.
+    pub deadlines: u64,
     /// Tasks whose control group a workload cannot have; they are in the root.
     pub unplaced_cgroups: u64,
     /// Waits that another task ended.
@@ -72,7 +72,7 @@ impl fmt::Display for ReplayNotes {
         write!(f, ", by an interrupt or from outside: {}", self.sleeps)?;
         write!(f, "; forks: {}, exits: {}", self.forks, self.exits)?;
         let gaps = [
-            ("tasks of a class above the normal one; here they have nice -20", self.above_normal),
+            ("tasks of the deadline class; here they are fifo 99", self.deadlines),
             (
                 "tasks whose control group cannot be made; they are in the root",
                 self.unplaced_cgroups,

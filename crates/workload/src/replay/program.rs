@@ -9,6 +9,7 @@ use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
 use crate::model::{Cgroup, CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
+use crate::policy::SchedPolicy;
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.
 const COMM_CHARS_MAX: usize = 40;
@@ -25,6 +26,7 @@ pub(super) enum Item {
     /// A task, by index.
     Fork(usize),
     SetNice(i8),
+    SetPolicy(SchedPolicy),
     Yield,
 }
 
@@ -41,6 +43,7 @@ pub(super) struct Recorded {
     id: u32,
     pub(super) pid: u32,
     pub(super) comm: String,
+    pub(super) policy: SchedPolicy,
     pub(super) nice: i8,
     pub(super) cpus: Option<CpuList>,
     /// The path of its control group.
@@ -60,6 +63,7 @@ impl Recorded {
             id,
             pid: id,
             comm: String::new(),
+            policy: SchedPolicy::Other,
             nice: 0,
             cpus: None,
             cgroup: None,
@@ -90,7 +94,9 @@ impl Recorded {
 
     /// Whether it ran or waited at all.
     pub(super) fn does_something(&self) -> bool {
-        self.items.iter().any(|item| !matches!(item, Item::SetNice(_) | Item::Yield))
+        let changes =
+            |item: &Item| matches!(item, Item::SetNice(_) | Item::SetPolicy(_) | Item::Yield);
+        !self.items.iter().all(changes)
     }
 
     /// Whether it was there from the beginning to the end, and computes.
@@ -151,9 +157,15 @@ pub(super) fn workload(
             Start::At(ns) => Some(begin_ns + ns),
             Start::Forked => None,
         };
-        let Recorded { nice, cpus, cgroup, .. } = task;
+        let Recorded { policy, nice, cpus, cgroup, .. } = task;
         let cgroup = cgroup.and_then(|path| cgroups::find(&cgroups, &path));
-        tasks.push(TaskSpec { nice, cpus, cgroup, ..TaskSpec::new(name, 1, start_ns, program) });
+        tasks.push(TaskSpec {
+            policy,
+            nice,
+            cpus,
+            cgroup,
+            ..TaskSpec::new(name, 1, start_ns, program)
+        });
     }
     notes.tasks = tasks.len() as u64;
     let workload = Workload {
@@ -192,11 +204,15 @@ impl Writer<'_> {
                 | Item::Sleep(_)
                 | Item::Receive(_)
                 | Item::SetNice(_)
+                | Item::SetPolicy(_)
                 | Item::Yield => true,
             };
             let mut body = self.operations(&task.items, again);
             if body.iter().any(|op| matches!(op, Op::SetNice(_))) {
                 body.insert(0, Op::SetNice(task.nice));
+            }
+            if body.iter().any(|op| matches!(op, Op::SetPolicy(_))) {
+                body.insert(0, Op::SetPolicy(task.policy));
             }
             let differs = body != program;
             let lap = Op::Loop(None, body);
@@ -232,6 +248,7 @@ impl Writer<'_> {
                 }
                 Item::Fork(child) => program.extend(self.group_of[child].map(Op::Fork)),
                 Item::SetNice(nice) => program.push(Op::SetNice(nice)),
+                Item::SetPolicy(policy) => program.push(Op::SetPolicy(policy)),
                 Item::Yield => program.push(Op::Yield),
             }
         }

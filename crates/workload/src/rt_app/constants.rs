@@ -6,3 +6,5 @@ pub const IORUN_NS_PER_BYTE: u64 = 2;
 pub const RT_APP_DURATION_NS: u64 = 10_000_000_000;
 /// Default size of each thread's memory for `mem`, bytes: rt-app's `DEFAULT_MEM_BUF_SIZE`.
 pub const RT_APP_MEM_BUFFER: u64 = 4 << 20;
+/// The priority of a real-time thread that names none: rt-app's `DEFAULT_THREAD_PRIORITY`.
+pub(super) const RT_APP_PRIORITY: u8 = 10;

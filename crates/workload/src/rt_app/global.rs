@@ -1,9 +1,10 @@
 //! The objects `global` and `resources`.
 
-use super::constants::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER};
+use super::constants::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RT_APP_PRIORITY};
 use super::json::{Kind, Value};
 use super::reader::Reader;
 use crate::diagnostic::suggestion;
+use crate::policy::SchedPolicy;
 
 const GLOBAL_KEYS: [&str; 14] = [
     "duration",
@@ -64,7 +65,9 @@ impl Reader<'_> {
                 continue;
             }
             match key {
-                "default_policy" => self.policy(key, value),
+                "default_policy" => {
+                    self.global.policy = self.policy(key, value).unwrap_or(SchedPolicy::Other);
+                }
                 "pi_enabled" => self.global.pi_enabled = self.truth(key, value).unwrap_or(false),
                 "io_device" => {
                     self.global.has_device = self.text(key, value).is_some_and(|d| d != NO_DEVICE);
@@ -137,8 +140,8 @@ impl Reader<'_> {
         self.problem(value.span.clone(), message, format!("write {form}"));
     }
 
-    /// A scheduling policy: only the normal one.
-    pub(super) fn policy(&mut self, key: &str, value: &Value) {
+    /// A scheduling policy, a real-time one with rt-app's default priority.
+    pub(super) fn policy(&mut self, key: &str, value: &Value) -> Option<SchedPolicy> {
         const ALL: [&str; 6] = [
             "SCHED_OTHER",
             "SCHED_BATCH",
@@ -147,17 +150,22 @@ impl Reader<'_> {
             "SCHED_RR",
             "SCHED_DEADLINE",
         ];
-        let Some(policy) = self.text(key, value) else { return };
-        if policy == ALL[0] {
-            return;
+        let policy = self.text(key, value)?;
+        match policy {
+            "SCHED_OTHER" => return Some(SchedPolicy::Other),
+            "SCHED_FIFO" => return Some(SchedPolicy::Fifo(RT_APP_PRIORITY)),
+            "SCHED_RR" => return Some(SchedPolicy::Rr(RT_APP_PRIORITY)),
+            _ => {}
         }
         if ALL.contains(&policy) {
-            let help = "write \"SCHED_OTHER\"; its `priority` is a nice value, -20 to 19";
-            let message = format!("`{policy}`: tasks here are of the class SCHED_OTHER only");
-            return self.problem(value.span.clone(), message, help);
+            let help = "write \"SCHED_OTHER\", whose `priority` is a nice value, \"SCHED_FIFO\" or \"SCHED_RR\"";
+            let message = format!("`{policy}`: no task here has this policy");
+            self.problem(value.span.clone(), message, help);
+            return None;
         }
         let help = suggestion(policy, ALL, "policies");
         self.problem(value.span.clone(), format!("there is no policy `{policy}`"), help);
+        None
     }
 
     /// The objects that events referred to before they created them.

@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::steps::{Steps, Thread};
 use crate::limits::CPU_MAX;
 use crate::model::{CgroupId, CpuList, Op};
+use crate::policy::SchedPolicy;
 
 /// Keys of the settings of a thread or a phase.
 pub(super) const SETTINGS: [&str; 10] = [
@@ -28,6 +29,7 @@ const CLAMP_MAX: i64 = 1_024;
 /// The settings of a thread or a phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
+    pub(super) policy: Option<SchedPolicy>,
     pub(super) nice: Option<i8>,
     pub(super) slice_ns: Option<u64>,
     pub(super) slice_span: Range<usize>,
@@ -49,13 +51,19 @@ impl Reader<'_> {
             self.problem(value.span.clone(), "there is no phase in `phases`", help);
         }
         let mut read = Vec::with_capacity(phases.len());
+        let mut policy = of_thread.policy.unwrap_or_default();
         for phase in phases {
             let Some(members) = self.object(&phase.key, &phase.value) else { continue };
-            read.push((phase, self.settings(members, true), self.phase(thread, phase, members)));
+            let settings = self.settings(members, Some(policy));
+            policy = settings.policy.unwrap_or(policy);
+            read.push((phase, settings, self.phase(thread, phase, members)));
         }
         let pinned = read.iter().any(|(_, settings, _)| settings.cpus.is_some());
         // An `iorun` to /dev/null is left out.
         for (phase, settings, body) in read.into_iter().filter(|(.., body)| !body.is_empty()) {
+            if let Some(policy) = settings.policy {
+                all.push(Op::SetPolicy(policy), phase.span.clone());
+            }
             if let Some(nice) = settings.nice {
                 all.push(Op::SetNice(nice), phase.span.clone());
             }
@@ -97,18 +105,16 @@ impl Reader<'_> {
         body.repeated(iterations, phase.span.clone())
     }
 
-    pub(super) fn settings(&mut self, members: &[Member], of_phase: bool) -> Settings {
-        let mut settings = Settings::default();
-        if let Some(value) = self.find(members, "policy") {
-            self.policy("policy", value);
-        }
-        if let Some(value) = self.find(members, "priority") {
-            settings.nice = self.integer("priority", value, -20..=19);
-        }
+    /// The settings of a phase that begins with the policy `before`, or, `None`, of a thread.
+    pub(super) fn settings(&mut self, members: &[Member], before: Option<SchedPolicy>) -> Settings {
+        let mut settings = self.class(members, before);
         if let Some(value) = self.find(members, "dl-runtime") {
             let slice_ns = self.time("dl-runtime", value, 1);
             settings.slice_span = value.span.clone();
-            if of_phase && settings.nice.is_none() {
+            let now = settings.policy.or(before).unwrap_or_default();
+            if now.priority().is_some() {
+                self.note(&value.span, "`dl-runtime` has no meaning for a real-time policy");
+            } else if before.is_some() && settings.nice.is_none() {
                 let text = "`dl-runtime` of a phase without `priority` is left out: rt-app sets nothing then";
                 self.note(&value.span, text);
             } else {
@@ -141,6 +147,30 @@ impl Reader<'_> {
             settings.cgroup = self.names.cgroup(path.trim_start_matches('/'));
         }
         settings
+    }
+
+    /// `policy` and `priority`. In a phase, a priority alone is one of the policy that the thread has, and a policy that
+    /// the thread has already changes nothing.
+    fn class(&mut self, members: &[Member], before: Option<SchedPolicy>) -> Settings {
+        let value = self.find(members, "policy");
+        let named = value.and_then(|value| self.policy("policy", value));
+        let kept = before.unwrap_or(self.global.policy);
+        let policy = named.unwrap_or(kept);
+        let given = self.find(members, "priority");
+        if policy.priority().is_some() {
+            let priority = given.and_then(|value| self.integer("priority", value, 1..=99));
+            let policy = match priority {
+                Some(priority) => SchedPolicy::of_word(policy.word(), priority),
+                None => Some(policy),
+            };
+            let changes = before.is_none() || named.is_some() || priority.is_some();
+            return Settings { policy: policy.filter(|_| changes), ..Settings::default() };
+        }
+        let nice = given.and_then(|value| self.integer("priority", value, -20..=19));
+        let leaves = kept.priority().is_some();
+        let policy = (leaves || before.is_none()).then_some(SchedPolicy::Other);
+        let nice = nice.or((leaves && before.is_some()).then_some(0));
+        Settings { policy, nice, ..Settings::default() }
     }
 
     /// Numbers of CPUs or of nodes.

@@ -6,6 +6,7 @@ use super::constants::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER};
 use super::json::{Kind, Member, Value};
 use super::names::Names;
 use crate::diagnostic::{Diagnostic, Source, suggestion};
+use crate::policy::SchedPolicy;
 use crate::spans::Spans;
 
 /// rt-app keeps numbers as a C `int`.
@@ -32,6 +33,8 @@ pub(super) struct Global {
     /// Whether writes of `iorun` take time.
     pub(super) has_device: bool,
     pub(super) mem_buffer: u64,
+    /// The policy of threads that name none.
+    pub(super) policy: SchedPolicy,
 }
 
 impl Default for Global {
@@ -41,6 +44,7 @@ impl Default for Global {
             pi_enabled: false,
             has_device: false,
             mem_buffer: RT_APP_MEM_BUFFER,
+            policy: SchedPolicy::Other,
         }
     }
 }

@@ -116,7 +116,7 @@ impl Reader<'_> {
         for member in members {
             self.thread_key(member, phases.is_some());
         }
-        let settings = self.settings(members, false);
+        let settings = self.settings(members, None);
         let delay_ns = self.find(members, "delay").and_then(|value| self.time("delay", value, 0));
         let iterations =
             self.find(members, "loop").map(|value| (self.iterations(value), value.span.clone()));
@@ -151,6 +151,7 @@ impl Reader<'_> {
         let start_ns = starts.then(|| delay_ns.unwrap_or(0));
         let name = thread.member.key.clone();
         let spec = TaskSpec {
+            policy: settings.policy.unwrap_or_default(),
             nice: settings.nice.unwrap_or(0),
             cpus: settings.cpus,
             cgroup: settings.cgroup,

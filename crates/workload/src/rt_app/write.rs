@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::write_events::events;
-use super::write_text::{Pair, Thread, file, iterations_text, number_list};
+use super::write_text::{Pair, Thread, file, iterations_text, number_list, policy_text};
 use super::writer::{Buffer, Item, What, Writer};
 use crate::check;
 use crate::diagnostic::WorkloadError;
@@ -166,8 +166,13 @@ impl<'w> Writer<'w> {
                 );
             }
         }
-        if task.nice != 0 {
-            pair("priority", task.nice.to_string());
+        match task.policy.priority() {
+            Some(priority) => {
+                pair("policy", policy_text(task.policy));
+                pair("priority", priority.to_string());
+            }
+            None if task.nice != 0 => pair("priority", task.nice.to_string()),
+            None => {}
         }
         if let Some(cpus) = &task.cpus {
             pair("cpus", number_list(cpus));
@@ -195,9 +200,11 @@ impl<'w> Writer<'w> {
                     let run = Item { path: path.clone(), what: What::Run(FOREVER_NS) };
                     Some(What::Loop(None, vec![run]))
                 }
-                Op::SetNice(_) | Op::SetSlice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) => {
-                    Some(What::Set(op))
-                }
+                Op::SetNice(_)
+                | Op::SetPolicy(_)
+                | Op::SetSlice(_)
+                | Op::SetAffinity(_)
+                | Op::SetCgroup(_) => Some(What::Set(op)),
                 Op::Loop(iterations, body) if !self.buffer.is_event(op) => {
                     Some(What::Loop(*iterations, self.items(body, path)))
                 }

@@ -2,9 +2,10 @@
 
 use super::phases::all_cpus;
 use super::write_events::events;
-use super::write_text::{Pair, iterations_text, number_list};
+use super::write_text::{Pair, iterations_text, number_list, policy_text};
 use super::writer::{Item, What, Writer};
 use crate::model::{CpuList, Op, TaskSpec};
+use crate::policy::SchedPolicy;
 
 impl<'w> Writer<'w> {
     /// A list cut into phases: each begins with its settings, and is a loop or executes its events once.
@@ -78,6 +79,7 @@ struct Cutter<'w> {
     repeats: bool,
     phases: Vec<Vec<Pair>>,
     sets: Vec<Pair>,
+    policy: SchedPolicy,
     nice: i8,
     /// The last settings of the task.
     cpus: Option<&'w CpuList>,
@@ -91,6 +93,7 @@ impl<'w> Cutter<'w> {
             repeats: iterations != Some(1),
             phases: Vec::new(),
             sets: Vec::new(),
+            policy: task.policy,
             nice: task.nice,
             cpus: None,
             first_had_cpus: false,
@@ -100,8 +103,18 @@ impl<'w> Cutter<'w> {
     fn set(&mut self, writer: &mut Writer<'w>, item: &Item<'w>) {
         let What::Set(op) = item.what else { return };
         let (key, value) = match op {
+            Op::SetPolicy(policy) => {
+                self.policy = *policy;
+                let priority = policy.priority().map_or(i64::from(self.nice), i64::from);
+                self.put("policy", policy_text(*policy));
+                ("priority", Some(priority.to_string()))
+            }
             Op::SetNice(nice) => {
                 self.nice = *nice;
+                if self.policy.priority().is_some() {
+                    // It takes effect with the next normal policy.
+                    return;
+                }
                 ("priority", Some(nice.to_string()))
             }
             Op::SetSlice(0) => {
@@ -126,8 +139,12 @@ impl<'w> Cutter<'w> {
             Op::SetCgroup(cgroup) => ("taskgroup", Some(writer.path(*cgroup))),
             _ => return,
         };
+        self.put(key, value.unwrap_or_default());
+    }
+
+    fn put(&mut self, key: &str, value: String) {
         self.sets.retain(|(known, _)| known != key);
-        self.sets.push((key.to_owned(), value.unwrap_or_default()));
+        self.sets.push((key.to_owned(), value));
     }
 
     fn phase(&mut self, writer: &mut Writer<'w>, body: Vec<Pair>) {

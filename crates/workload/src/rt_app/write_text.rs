@@ -1,6 +1,7 @@
 //! The text of a file: objects with one member per line.
 
 use crate::model::CpuList;
+use crate::policy::SchedPolicy;
 use crate::units::quoted;
 
 /// A member of an object: its key, and its value as text.
@@ -21,6 +22,15 @@ pub(super) struct Thread {
 pub(super) fn number_list(cpus: &CpuList) -> String {
     let numbers = cpus.0.iter().flat_map(|&(first, last)| first..=last);
     format!("[ {} ]", numbers.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", "))
+}
+
+/// The name of a policy.
+pub(super) fn policy_text(policy: SchedPolicy) -> String {
+    quoted(match policy {
+        SchedPolicy::Other => "SCHED_OTHER",
+        SchedPolicy::Fifo(_) => "SCHED_FIFO",
+        SchedPolicy::Rr(_) => "SCHED_RR",
+    })
 }
 
 /// A number of iterations as rt-app writes it.

@@ -11,6 +11,7 @@ pub(super) fn group(name: &str, count: u32, program: Program) -> TaskSpec {
     TaskSpec {
         name: name.to_owned(),
         count,
+        policy: Default::default(),
         nice: 0,
         cpus: None,
         cgroup: None,
@@ -173,6 +174,9 @@ impl Toy {
                 self.log.push((self.now_ns, format!("{who} has {lock}")));
             }
             Effect::SetNice { nice } => self.log.push((self.now_ns, format!("nice {nice}"))),
+            Effect::SetPolicy { policy } => {
+                self.log.push((self.now_ns, format!("policy {policy}")))
+            }
             Effect::SetSlice { slice_ns } => {
                 self.log.push((self.now_ns, format!("slice {slice_ns}")))
             }
