@@ -310,7 +310,7 @@ impl<'a> Follower<'a> {
     }
 
     fn on_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState, next: TaskId) -> Told {
-        let leaves = (!prev.is_idle() && state != TaskState::Runnable).then_some(state);
+        let leaves = (!prev.is_idle() && !state.is_runnable()).then_some(state);
         if !next.is_idle() && !self.of_class[next.index()] {
             self.resume(cpu, prev)?;
             self.driven.take_cpu(cpu, leaves)?;

@@ -1,7 +1,7 @@
 //! What a recording decided: for each CPU its switches, and what may have led to them.
 
 use super::passes::{PassFinder, PassSeen};
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{CallbackKind, Event, EventKind, TaskId, Trace};
 
 /// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
 const REACTION_NS_MAX: u64 = 1_000_000;
@@ -108,7 +108,7 @@ impl Timeline {
                 self.switches[event.cpu as usize].push(Switched {
                     index: decided,
                     time_ns: event.time_ns,
-                    preempted: !prev.is_idle() && prev_state == TaskState::Runnable,
+                    preempted: !prev.is_idle() && prev_state.is_runnable(),
                     from_idle: prev.is_idle(),
                 });
             }
@@ -215,7 +215,7 @@ impl Reactions {
                 {
                     if prev.is_idle() {
                         self.of_idle.push(ns);
-                    } else if prev_state == TaskState::Runnable {
+                    } else if prev_state.is_runnable() {
                         self.of_busy.push(ns);
                     }
                 }
