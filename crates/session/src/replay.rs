@@ -10,7 +10,7 @@ mod nearness;
 mod own;
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
-use fairground_trace::{Call, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use fairground_trace::{Call, CgroupInfo, Event, EventKind, TaskId, TaskInfo, Trace};
 use fairground_workload::{
     CpuList, MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError,
 };
@@ -315,7 +315,7 @@ impl Observer for Recorder {
     fn on_event(&mut self, _: &Trace, states: &States, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, .. } => {
-                if prev_state == TaskState::Dead && !prev.is_idle() {
+                if prev_state.is_dead() && !prev.is_idle() {
                     self.builder.exit(prev.0);
                 }
                 self.builder.notes.switches += 1;

@@ -18,6 +18,7 @@
 //! * A woken task goes to another CPU: the direct dispatch is dropped, `ops.enqueue()` sees the task on that CPU
 //!   (`select_fallback_rq`), and the CPU that was chosen counts as idle again.
 
+mod clocks;
 mod passes;
 mod tasks;
 
@@ -39,6 +40,14 @@ const TIMERS_AT_ONCE_MAX: u32 = 1 << 17;
 /// The size of `struct scx_cpu_release_args`.
 const RELEASE_ARGS_BYTES: u64 = 16;
 
+/// A task that went to another CPU's run queue.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    task: TaskId,
+    from: u32,
+    to: u32,
+}
+
 /// A machine that is told what happened. Tasks are named by their numbers in the recording.
 #[derive(Debug)]
 pub struct Driven {
@@ -50,13 +59,17 @@ pub struct Driven {
     pass: Option<Pass>,
     /// By CPU: a task of a higher class runs there.
     taken: Vec<bool>,
+    /// By CPU: up to when what runs there was charged, ns, where the recording has the kernel's charges.
+    charged_ns: Vec<u64>,
+    moves: Vec<Moved>,
     /// Guest address of the arguments of `cpu_release` and `cpu_acquire`.
     release_args: u64,
 }
 
 impl Driven {
     /// A machine of this configuration, without costs, whose tasks and control groups are those of a recording, and
-    /// whose clock stands at the beginning of it. No task exists yet; every CPU is idle. `init()` of the scheduler has
+    /// whose clock stands at the beginning of it. Where the recording has the kernel's charges, tasks have run for what
+    /// [`Driven::charge`] says, else for the time between their switches. No task exists yet; every CPU is idle. `init()` of the scheduler has
     /// run.
     ///
     /// # Errors
@@ -73,6 +86,8 @@ impl Driven {
         (config.check, config.lead_in_ns) = (false, 0);
         let mut machine = Machine::assemble(&config, policy, settings, &no_tasks(recording))?;
         machine.kernel.clock.move_to(recording.start_ns);
+        machine.kernel.charges_are_told =
+            recording.events().any(|event| matches!(event.kind, EventKind::Charge { .. }));
         for task in &recording.tasks()[1..] {
             machine.kernel.trace.add_task(task.clone());
         }
@@ -80,7 +95,17 @@ impl Driven {
         machine.load().map_err(MachineError::Memory)?;
         let taken = vec![false; config.cpus() as usize];
         let tasks = vec![None; recording.tasks().len()];
-        Ok(Driven { machine, tasks, births: 0, pass: None, taken, release_args })
+        let charged_ns = vec![recording.start_ns; config.cpus() as usize];
+        Ok(Driven {
+            machine,
+            tasks,
+            births: 0,
+            pass: None,
+            taken,
+            charged_ns,
+            moves: Vec::new(),
+            release_args,
+        })
     }
 
     /// Why the scheduler is no longer in charge; `None` while it is.
@@ -176,12 +201,21 @@ impl Driven {
 
     /// Takes the moves of tasks between CPUs since the last time, in their order: the task, and its CPU afterwards.
     pub fn take_moves(&mut self, moves: &mut Vec<(TaskId, u32)>) {
+        self.note_moves();
         moves.clear();
-        moves.extend(self.machine.kernel.trace.events().filter_map(|event| match event.kind {
-            EventKind::Migrate { task, to_cpu, .. } => Some((task, to_cpu)),
+        moves.extend(self.moves.drain(..).map(|moved| (moved.task, moved.to)));
+    }
+
+    /// Takes the moves out of the machine's trace.
+    fn note_moves(&mut self) {
+        let trace = &mut self.machine.kernel.trace;
+        self.moves.extend(trace.events().filter_map(|event| match event.kind {
+            EventKind::Migrate { task, from_cpu, to_cpu } => {
+                Some(Moved { task, from: from_cpu, to: to_cpu })
+            }
             _ => None,
         }));
-        self.machine.kernel.trace.clear_events();
+        trace.clear_events();
     }
 
     fn slot(&self, task: TaskId) -> Option<Slot> {

@@ -2,7 +2,7 @@
 
 use fairground_analysis::Irregularities;
 use fairground_analysis::states::{Observer, States};
-use fairground_machine::{Driven, MachineError, NewTask, Placement, Wake};
+use fairground_machine::{Driven, MachineError, Placement, Wake};
 use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
 
 use super::judge::Asked;
@@ -24,6 +24,8 @@ pub(super) struct Cpu {
     pub(super) is_preempted: bool,
     /// The slice of the running task before the present event, ns.
     pub(super) slice_ns: u64,
+    /// The CPU has ticked, and the charge that goes with it is still to come.
+    ticks: bool,
     /// Since when the scheduler wants a pass, ns.
     pub(super) wants_from_ns: Option<u64>,
 }
@@ -36,6 +38,8 @@ pub(super) struct Follower<'a> {
     pub(super) index: usize,
     pub(super) now_ns: u64,
     tick_ns: u64,
+    /// How much later the machine's time is than the recording's, ns.
+    pub(super) lead_ns: u64,
     pub(super) cpus: Vec<Cpu>,
     /// By task: where the scheduler placed it at `sched_waking`, and how it is woken.
     placed: Vec<Option<(Placement, Wake)>>,
@@ -49,7 +53,7 @@ pub(super) struct Follower<'a> {
     pub(super) moves: Moves,
     pub(super) knowledge: Knowledge<'a>,
     /// By task: it is of the scheduler's class.
-    of_class: Vec<bool>,
+    pub(super) of_class: Vec<bool>,
     pub(super) failure: Option<MachineError>,
 }
 
@@ -67,6 +71,7 @@ impl<'a> Follower<'a> {
             index: 0,
             now_ns: trace.start_ns,
             tick_ns,
+            lead_ns: 0,
             cpus: vec![Cpu::default(); trace.cpus as usize],
             placed: vec![None; trace.tasks().len()],
             passes: 0,
@@ -83,75 +88,6 @@ impl<'a> Follower<'a> {
     /// Whether the scheduler is no longer in charge.
     pub(super) fn is_over(&self) -> bool {
         self.driven.exit().is_some()
-    }
-
-    /// Makes the tasks that exist when the recording begins: those that its events name before any event that makes
-    /// them.
-    pub(super) fn begin(&mut self, trace: &Trace) -> Told {
-        let mut seen = vec![false; trace.tasks().len()];
-        let mut seen_cpu = vec![false; trace.cpus as usize];
-        seen[TaskId::IDLE.index()] = true;
-        for event in trace.events() {
-            let cpu = event.cpu;
-            if cpu >= trace.cpus {
-                continue;
-            }
-            let first = |task: TaskId, seen: &mut Vec<bool>| {
-                seen.get_mut(task.index()).is_some_and(|seen| !std::mem::replace(seen, true))
-            };
-            match event.kind {
-                EventKind::Switch { prev, next, .. } => {
-                    let is_first = !std::mem::replace(&mut seen_cpu[cpu as usize], true);
-                    if first(prev, &mut seen) {
-                        self.create(trace, prev, None, cpu)?;
-                        if is_first {
-                            self.put_on(cpu, prev)?;
-                        }
-                    }
-                    if first(next, &mut seen) {
-                        self.create(trace, next, None, cpu)?;
-                        self.driven.wake(cpu, next, cpu, None, Wake::default())?;
-                    }
-                }
-                EventKind::Waking { task, target_cpu, .. }
-                | EventKind::Wakeup { task, target_cpu } => {
-                    let is_first = first(task, &mut seen);
-                    let cpu = target_cpu.min(trace.cpus - 1);
-                    is_first.then(|| self.create(trace, task, None, cpu)).transpose()?;
-                }
-                EventKind::WakeupNew { task, .. } | EventKind::Fork { child: task, .. } => {
-                    first(task, &mut seen);
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets a CPU run a task from the beginning on.
-    fn put_on(&mut self, cpu: u32, task: TaskId) -> Told {
-        self.driven.wake(cpu, task, cpu, None, Wake::default())?;
-        self.driven.pick(cpu, None)?;
-        self.driven.run(task)
-    }
-
-    fn create(&mut self, trace: &Trace, task: TaskId, parent: Option<TaskId>, cpu: u32) -> Told {
-        if !self.of_class[task.index()] || task.is_idle() {
-            return Ok(());
-        }
-        let info = &trace.tasks()[task.index()];
-        self.moves.put(task, cpu);
-        self.driven.create(
-            cpu,
-            &NewTask {
-                task,
-                parent: parent.filter(|parent| !parent.is_idle()),
-                comm: &info.comm,
-                nice: info.nice.unwrap_or(0),
-                allowed_cpus: info.allowed_cpus.as_deref(),
-                cgroup: info.cgroup.map_or(0, |cgroup| cgroup.0),
-            },
-        )
     }
 
     fn follow(&mut self, trace: &Trace, event: &Event) -> Told {
@@ -176,7 +112,13 @@ impl<'a> Follower<'a> {
                 self.driven.remove(child)?;
                 self.create(trace, child, Some(parent), cpu)
             }
+            // The kernel charges the running task before it asks the scheduler.
+            EventKind::Tick { .. } if self.timeline.has_charges => {
+                self.cpus[cpu as usize].ticks = true;
+                Ok(())
+            }
             EventKind::Tick { .. } => self.on_tick(cpu),
+            EventKind::Charge { task, runtime_ns } => self.on_charge(cpu, task, runtime_ns),
             EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(cpu, task, to_cpu),
             EventKind::Callback { kind: CallbackKind::Yield, .. } => {
                 self.driven.yields(cpu)?;
@@ -296,6 +238,20 @@ impl<'a> Follower<'a> {
         self.after_step()
     }
 
+    fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Told {
+        let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
+        self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
+        self.settle_tick(cpu)
+    }
+
+    /// A tick that waits for its charge takes place.
+    fn settle_tick(&mut self, cpu: u32) -> Told {
+        match std::mem::take(&mut self.cpus[cpu as usize].ticks) {
+            true => self.on_tick(cpu),
+            false => Ok(()),
+        }
+    }
+
     /// A pass of a CPU begins that ends with the switch at an index, or without one.
     fn on_pass(&mut self, trace: &Trace, cpu: u32, switch: Option<usize>) -> Told {
         let event = switch.and_then(|index| trace.get(index));
@@ -317,6 +273,7 @@ impl<'a> Follower<'a> {
             return self.end_switch(cpu, prev, state);
         }
         self.resume(cpu, prev)?;
+        self.settle_tick(cpu)?;
         let of_class = !prev.is_idle() && self.of_class[prev.index()];
         if of_class && leaves.is_none() && !self.driven.wants_pass(cpu) {
             // Without ticks in the recording it is not known when a slice ended.
@@ -338,7 +295,7 @@ impl<'a> Follower<'a> {
     fn end_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState) -> Told {
         let at = &mut self.cpus[cpu as usize];
         (at.is_preempted, at.asked, at.wants_from_ns) = (false, None, None);
-        if state == TaskState::Dead {
+        if state.is_dead() {
             self.driven.remove(prev)?;
         }
         self.after_step()
@@ -389,7 +346,7 @@ impl<'a> Follower<'a> {
 
     fn move_clock(&mut self, now_ns: u64) -> Told {
         self.now_ns = now_ns;
-        self.driven.advance(now_ns)
+        self.driven.advance(now_ns + self.lead_ns)
     }
 
     /// What was not compared, and why.

@@ -4,6 +4,7 @@
 //! Decisions are therefore compared one by one, on the recorded timeline. [`fairground_machine::Driven`] carries out
 //! what was recorded; [`Timeline`] says what the recording decided where no event does.
 
+mod begin;
 mod follower;
 mod judge;
 mod knowledge;
