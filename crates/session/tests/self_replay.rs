@@ -53,7 +53,7 @@ fn a_simulated_recording_comes_back_under_its_scheduler() {
         ("hackbench:1", 1, 150),
         ("lat_ctx:8", 2, 60),
         ("mix:4:0:0:0 4:5:500:500", 2, 400),
-        ("slice:8", 1, 1_500),
+        ("slice:8", 1, 1_200),
         ("yieldpair:2", 1, 40),
     ];
     for sched in ["eevdf@6.18", "cfs@6.1", "o1"] {

@@ -149,6 +149,9 @@ impl Timeline {
                 let by_interrupt = self.woken_by_interrupt.get(task.index()) == Some(&true);
                 self.trigger(target_cpu, index, event, by_interrupt && event.cpu == target_cpu);
             }
+            EventKind::Callback { kind: CallbackKind::Timer, .. } => {
+                self.trigger(event.cpu, index, event, true);
+            }
             EventKind::Callback { kind: CallbackKind::Dispatch, .. } => self.has_dispatches = true,
             EventKind::Callback { kind: CallbackKind::Yield, .. } => {
                 self.has_yields = true;
