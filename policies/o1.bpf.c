@@ -13,8 +13,8 @@
  * to compute, it loses a ninth of its run time, then an eighth, a seventh: for 0.9 + 0.8 + 0.7 s, until its bonus is
  * below 7, it keeps the CPU, unless 3 s (1 s per runnable task) have passed since one of them expired.
  *
- * A task that has just been started is interactive, too: its launcher slept. Hogs begin with seconds in which they
- * alternate in small pieces, and keep those of a worse nice value off the CPU (rule_launcher_slept).
+ * A task inherits most of its launcher's bonus, which slept: 6 (rule_launcher_slept). Hogs that sleep for 0.4 s before
+ * their work begin as interactive: they alternate in small pieces for seconds, and keep nicer ones off the CPU.
  *
  * Where it fails: many tasks that sleep a little all become interactive, and the first few keep the CPU (experiment
  * massive-intr). The ratio of slices of neighbouring nice values varies: 420 : 100 from -1 to 0, 10 : 5 from 18 to
@@ -22,7 +22,8 @@
  *
  * Follows kernel/sched.c of 2.6.22: schedule, scheduler_tick, task_running_tick, try_to_wake_up, recalc_task_prio,
  * sched_fork, wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. Laws: docs/laws/o1.md. A wake-up counts
- * as one by an interrupt if preempt_count says so, or, where that cannot be read, if the waker's CPU is idle. Not
+ * as one by an interrupt if preempt_count says so, or, where that cannot be read, if the waker's CPU is idle. That a
+ * wake-up is synchronous is not told of a task that may run on one CPU only: a pipe's wakes it like any other. Not
  * modelled: real-time tasks, sched_exec, sleep times that wrap on 32 bits. A vfork child is queued before its parent.
  */
 #define BALANCE_RELEASE 2_6_22
@@ -455,7 +456,7 @@ void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
     of_parent = from && from->pid ? task_of(parent) : NULL;
     t->has_parent = of_parent != NULL;
     if (!of_parent) {
-        t->sleep_avg_ns = rule_launcher_slept ? o1_times.max_sleep_avg_ns : 0;
+        t->sleep_avg_ns = rule_launcher_slept ? interactive_sleep_ns(NICE_0_PRIO) : 0;
         return;
     }
     t->sleep_avg_ns = of_parent->sleep_avg_ns;

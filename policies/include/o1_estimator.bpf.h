@@ -35,8 +35,8 @@ TUNABLE(u32, ON_RUNQUEUE_WEIGHT, 30, UNIT("percent"),
 
 TUNABLE(
     bool, rule_launcher_slept, true, UNIT("bool"),
-    DOC("a task that starts from outside of the machine is forked by one that mostly slept, as a shell or init does, "
-        "and inherits from its full sleep_avg; off: it starts with none"));
+    DOC("a task that starts from outside of the machine inherits from a launcher that one long sleep has made just "
+        "interactive, a shell that waited for its user; off: it starts with no sleep_avg"));
 
 /* The kernel's HZ. 0 where the loader found no configuration: it is then measured (o1.bpf.c, measure_hz). */
 extern unsigned int CONFIG_HZ __kconfig __weak;
