@@ -41,6 +41,7 @@
 /* clang-format on */
 #include "exit.bpf.h"
 #include "cfs_preempt.bpf.h"
+#include "fork_stays.bpf.h"
 #include "cfs_cgroup.bpf.h"
 #include "cfs_hrtick.bpf.h"
 #include "cfs_dispatch.bpf.h"
@@ -59,8 +60,11 @@ static __always_inline void reserve(struct task_struct *p)
 s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu;
 
+    if (stays_at_fork(p, wake_flags))
+        return (s32)this_cpu();
+    cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
     if (is_idle)
         reserve(p);
     else if (rule_sync_keeps_waker && (wake_flags & SCX_WAKE_SYNC))

@@ -30,14 +30,18 @@
  */
 #include "exit.bpf.h"
 #include "cfs2623_moves.bpf.h"
+#include "fork_stays.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
 s32 BPF_STRUCT_OPS(cfs2623_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu;
 
+    if (stays_at_fork(p, wake_flags))
+        return (s32)this_cpu();
+    cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
     else if (wake_flags & SCX_WAKE_SYNC)

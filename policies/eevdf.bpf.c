@@ -14,13 +14,15 @@
  * runs. When A has run 3 ms, V is 11.318526 + 3 * 1024/4480 = 12.004241: B is eligible now, and runs.
  *
  * Where it fails: a task that wakes up often has no credit; it waits for the current task's slice, up to slice +
- * tick, unless it asks for a shorter one by sched_setattr. Slices end at ticks only: at HZ 250 a slice of 2.8 ms
- * lasts 4. Fairness holds per CPU only: a task's share depends on the tasks that share its CPU.
+ * tick, unless it asks for a shorter one by sched_setattr. Without HRTICK (up to 6.18) slices end at ticks only: at
+ * HZ 250 a slice of 2.8 ms lasts 4. Fairness holds per CPU only: a task's share depends on the tasks that share its
+ * CPU.
  *
  * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline,
  * place_entity, pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity,
- * yield_task_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md states what must
- * hold. Not modelled: task groups, HRTICK, lazy preemption (a task in user mode is preempted at once in both modes).
+ * yield_task_fair, hrtick_start_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md
+ * states what must hold. Not modelled: task groups, lazy preemption. With PREEMPT_LAZY (Debian's 7.2) wake-ups and
+ * ticks preempt a task in user mode at once, one in a system call when it returns or at the next tick.
  * Of a delayed entity and a waiting task with the same deadline the waiting task is picked first; waiting tasks with
  * the same deadline are picked in the order in which they became eligible.
  */
@@ -74,6 +76,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
         preempt_curr(q, cpu);
     place(q, t, reweight(t, p));
     join(p, q, t, cpu);
+    hrtick_update(q, cpu);
 }
 
 /* check_preempt_wakeup_fair: whether a task that was just queued preempts the current one. */
@@ -172,7 +175,7 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
 {
     if (q->bypassed) {
         q->bypassed = false;
-        protect(q);
+        start_slice(q, cpu);
     }
     q->resched = false;
     clear_buddy(q, q->curr_pid);
@@ -221,6 +224,7 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
     balance_run(cpu);
     settle_pulled(q);
     if (is_current(q, prev)) {
+        settle_hrtick(q);
         charge_prev(q, read_sum_exec(q, prev));
         choice = only_balances(q) ? CHOOSE_CURRENT : choose(q, cpu, true);
     } else {
@@ -236,6 +240,7 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
     } else if (is_current(q, prev)) {
         keep(q, cpu, prev);
     } else {
+        q->hrtick_ns = 0;
         balance_nothing_came(cpu);
     }
 }
@@ -257,8 +262,10 @@ static __noinline void run_unpicked(const struct task_struct *p)
     } else if (restored && p->flags & PF_EXITING && q->nr) {
         /* It has left its autogroup; a scheduling pass follows, under the protection that it has (sched_move_task). */
         preempt_curr(q, cpu);
-    } else {
+    } else if (restored) {
         protect(q);
+    } else {
+        start_slice(q, cpu);
     }
     q->restored_pid = 0;
 }
@@ -292,12 +299,13 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_policy = p->policy;
     q->curr_sum_exec = p->se.sum_exec_runtime;
     q->curr_ahead_ns = 0;
+    q->hrtick_fired_ns = 0;
     q->resched = false;
     q->bypassed = false;
     clear_buddy(q, q->curr_pid);
     q->curr_clock_ns = scx_bpf_now();
     if (likely(q->picked && !q->restored_pid))
-        protect(q);
+        start_slice(q, cpu);
     else
         run_unpicked(p);
     q->picked = false;
@@ -450,7 +458,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
     tick_ns = 1000000000ULL / (CONFIG_HZ ?: 1000);
     for_range (cpu, nr_cpus)
         queue_of(cpu)->zero = ZERO_START;
-    return err ?: balance_init();
+    if (!err)
+        err = balance_init();
+    return err ?: hrtick_init();
 }
 
 EXIT_RECORD(eevdf)

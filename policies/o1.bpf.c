@@ -13,6 +13,9 @@
  * to compute, it loses a ninth of its run time, then an eighth, a seventh: for 0.9 + 0.8 + 0.7 s, until its bonus is
  * below 7, it keeps the CPU, unless 3 s (1 s per runnable task) have passed since one of them expired.
  *
+ * A task that has just been started is interactive, too: its launcher slept. Hogs begin with seconds in which they
+ * alternate in small pieces, and keep those of a worse nice value off the CPU (rule_launcher_slept).
+ *
  * Where it fails: many tasks that sleep a little all become interactive, and the first few keep the CPU (experiment
  * massive-intr). The ratio of slices of neighbouring nice values varies: 420 : 100 from -1 to 0, 10 : 5 from 18 to
  * 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50, 50, 100 %.
@@ -70,19 +73,8 @@ static __noinline void rehome(struct o1_task *t, u32 cpu)
     join_array(to, t, expired ? expired_array(to) : to->active);
 }
 
+#include "fork_stays.bpf.h"
 #include "o1_balance.bpf.h"
-
-/*
- * A new task starts on its parent's CPU: only execve, and machines of several nodes, look for a better one. A task
- * that was started from outside of the machine is placed as at execve.
- */
-static __always_inline bool stays_at_fork(struct task_struct *p, u64 wake_flags)
-{
-    struct o1_task *t = wake_flags & SCX_WAKE_FORK ? task_of(p) : NULL;
-
-    return t && t->has_parent && rule_fork_stays && !has_domain(this_cpu(), DOMAIN_NODE) &&
-           bpf_cpumask_test_cpu(this_cpu(), p->cpus_ptr);
-}
 
 s32 BPF_STRUCT_OPS(o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -462,8 +454,10 @@ void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
         return;
     of_parent = from && from->pid ? task_of(parent) : NULL;
     t->has_parent = of_parent != NULL;
-    if (!of_parent)
+    if (!of_parent) {
+        t->sleep_avg_ns = rule_launcher_slept ? o1_times.max_sleep_avg_ns : 0;
         return;
+    }
     t->sleep_avg_ns = of_parent->sleep_avg_ns;
     t->first_slice = true;
     t->time_slice = (of_parent->time_slice + 1) / 2;

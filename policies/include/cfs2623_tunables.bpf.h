@@ -66,6 +66,8 @@ TUNABLE(bool, SKIP_INITIAL, false, UNIT("bool"), SETS("0", "0", "0", "0"),
         DOC("a new process is not credited its first wait"));
 
 /* Changes that had no switch. */
+TUNABLE(bool, rule_fork_stays, true, UNIT("bool"), SETS("1", "1", "1", "1"),
+        DOC("a new task starts on the CPU of its parent; off: where execve would place it"));
 TUNABLE(const volatile bool, rule_first_weights, false, UNIT("bool"), SETS("1", "0", "0", "0"),
         DOC("the first weight table (until rc2)"));
 TUNABLE(const volatile bool, rule_rounds, true, UNIT("bool"), SETS("0", "1", "1", "1"),

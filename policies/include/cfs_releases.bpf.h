@@ -71,6 +71,7 @@ RELEASES(const volatile bool, rule_tick_obeys_preemption,     off,   off,   off,
 RELEASES(const volatile bool, rule_slice_within_latency,      off,   off,   off,   off,   off,   off,   off,   off,   off,   off,    on);
 RELEASES(const volatile bool, rule_hrtick_few,                off,   off,   off,   off,   off,    on,    on,    on,    on,    on,    on);
 RELEASES(const volatile bool, rule_place_never_left,          off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
+RELEASES(const volatile bool, rule_fork_stays,                 on,    on,   off,   off,   off,   off,   off,   off,   off,   off,   off);
 RELEASES(const volatile bool, rule_fork_parent_queue,         off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
 RELEASES(const volatile bool, rule_fork_reschedules,           on,    on,    on,   off,   off,   off,   off,   off,   off,   off,   off);
 RELEASES(const volatile bool, rule_sync_keeps_waker,           on,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);

@@ -92,6 +92,8 @@ TUNABLE(
     DOC("a task that joins or leaves re-arms the timer of HRTICK only while the latency suffices for all (2.6.28)"));
 TUNABLE(const volatile bool, rule_place_never_left, true, UNIT("bool"),
         DOC("a new task, too, is never placed left of its own vruntime (2.6.32)"));
+TUNABLE(const volatile bool, rule_fork_stays, false, UNIT("bool"),
+        DOC("a new task starts on the CPU of its parent (until 2.6.25); off: where execve would place it"));
 TUNABLE(const volatile bool, rule_fork_parent_queue, true, UNIT("bool"),
         DOC("a new task is placed relative to the queue of the parent's CPU (2.6.33)"));
 TUNABLE(const volatile bool, rule_fork_reschedules, false, UNIT("bool"),

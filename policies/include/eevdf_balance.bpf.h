@@ -3,6 +3,7 @@
 #ifndef FAIRGROUND_EEVDF_BALANCE_BPF_H
 #define FAIRGROUND_EEVDF_BALANCE_BPF_H
 
+#include "eevdf_hrtick.bpf.h"
 #include "eevdf_pick.bpf.h"
 
 static __always_inline u64 balance_weight(struct task_struct *p)
@@ -44,6 +45,7 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
     account_migration(p, t, from, to, p->scx.dsq_vtime);
     t->ineligible = true;
     forget_leftmost(&queue_of(to)->ineligible);
+    hrtick_update(queue_of(to), to);
 }
 
 #include "balance.bpf.h"

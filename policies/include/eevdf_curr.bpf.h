@@ -103,19 +103,22 @@ static __always_inline void charge_prev(struct eevdf_queue *q, s64 delta_ns)
     }
 }
 
-/* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
-static __always_inline bool update_curr_by_clock(struct eevdf_queue *q)
+/* update_curr up to that time of the clock. */
+static __always_inline bool update_curr_until(struct eevdf_queue *q, u64 clock_ns)
 {
-    s64 delta_ns;
+    s64 delta_ns = (s64)(clock_ns - q->curr_clock_ns - q->curr_ahead_ns);
 
-    settle_pulled(q);
-    if (!q->curr_pid)
-        return false;
-    delta_ns = (s64)(scx_bpf_now() - q->curr_clock_ns - q->curr_ahead_ns);
     if (delta_ns <= 0)
         return false;
     q->curr_ahead_ns += (u64)delta_ns;
     return charge(q, (u64)delta_ns);
+}
+
+/* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
+static __always_inline bool update_curr_by_clock(struct eevdf_queue *q)
+{
+    settle_pulled(q);
+    return q->curr_pid && update_curr_until(q, scx_bpf_now());
 }
 
 /* resched_curr, from outside of tick and dispatch. */

@@ -69,7 +69,9 @@ struct eevdf_queue {
      */
     u64 pulls, pulled, pulled_weight, pulled_norm;
     u64 seen_pulled, seen_weight, seen_norm;
-    u32 balance_call; /* see BALANCE_CALL */
+    u64 hrtick_ns;       /* the timer of HRTICK expires then (bpf_ktime_get_ns); 0: it is not armed */
+    u64 hrtick_fired_ns; /* it has expired then (scx_bpf_now), and no pass has followed yet; 0: it has not */
+    u32 balance_call;    /* see BALANCE_CALL */
     struct slice_kinds slices;
 } __attribute__((aligned(64)));
 

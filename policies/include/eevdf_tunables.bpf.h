@@ -3,8 +3,7 @@
  * The tunables of `eevdf`: the kernel's knobs and feature switches by their own names, and, named rule_*, changes
  * between releases without a switch. Four sets: 6.6, 6.12, 6.18, 7.2. The defaults are 6.18.
  *
- * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default up to 6.18,
- * and on in 7.2.
+ * A switch that a release does not have is off in its set.
  */
 #ifndef FAIRGROUND_EEVDF_TUNABLES_BPF_H
 #define FAIRGROUND_EEVDF_TUNABLES_BPF_H
@@ -45,6 +44,8 @@ TUNABLE(bool, DELAY_ZERO, true, UNIT("bool"), SETS("0", "1", "1"),
         DOC("what such a task gains beyond lag 0 meanwhile is forfeited (6.12)"));
 TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), SETS("1", "1", "1"),
         DOC("a waking task may preempt the current one"));
+TUNABLE(bool, HRTICK, false, UNIT("bool"), SETS_SINCE_7_2,
+        DOC("a timer ends a request at its deadline, instead of the following tick (on by default in 7.2)"));
 TUNABLE(bool, NI_RANDOM, false, UNIT("bool"), SETS_SINCE_7_2,
         DOC("a CPU that becomes idle searches for tasks at random, as often as searches have recently found some "
             "(7.2)"));

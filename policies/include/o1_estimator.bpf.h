@@ -33,6 +33,11 @@ TUNABLE(u32, EXIT_WEIGHT, 3, UNIT("count"),
 TUNABLE(u32, ON_RUNQUEUE_WEIGHT, 30, UNIT("percent"),
         DOC("part of the wait for a CPU that counts as sleep after a wake-up by another task; by an interrupt: all"));
 
+TUNABLE(
+    bool, rule_launcher_slept, true, UNIT("bool"),
+    DOC("a task that starts from outside of the machine is forked by one that mostly slept, as a shell or init does, "
+        "and inherits from its full sleep_avg; off: it starts with none"));
+
 /* The kernel's HZ. 0 where the loader found no configuration: it is then measured (o1.bpf.c, measure_hz). */
 extern unsigned int CONFIG_HZ __kconfig __weak;
 

@@ -55,7 +55,8 @@ fn law_08_the_lag_is_bounded() {
             ("1:-10:0:10", 250, None),
             ("1:-10:0:10", 250, Some(4)),
         ] {
-            let (mut bench, mut r_ns) = (bench(set).hz(hz), 750 * US);
+            // With HRTICK slices hardly exceed their requests, and the bounds are far.
+            let (mut bench, mut r_ns) = (bench(set).hz(hz).set("HRTICK", "off"), 750 * US);
             if let Some(ms) = base_slice {
                 r_ns = ms * MS;
                 bench = bench.set("base_slice_ns", r_ns);
@@ -123,6 +124,35 @@ fn law_09_slices_of_equal_hogs_end_at_the_first_tick_after_the_request() {
             }
         }
     }
+}
+
+/// With HRTICK a slice ends with the request, whatever the weight and the length of a tick. Without, at a tick.
+#[test]
+fn law_09_with_hrtick_a_slice_ends_with_the_request() {
+    for (hogs, hz, on, longest_ns) in [
+        ("hogs:3", 250, "on", 700 * US),
+        ("hogs:3", 100, "on", 700 * US),
+        ("hogs:3", 250, "off", 4 * MS),
+    ] {
+        let mut run = bench("eevdf@7.2").hz(hz).set("HRTICK", on).run(hogs);
+        run.until(1_000 * MS);
+        let slices = slice_lengths(&run, "hog", 200 * MS);
+        assert_eq!(slices.iter().max(), Some(&longest_ns), "{hogs}, HZ {hz}, HRTICK {on}");
+        let whole = slices.iter().filter(|ran_ns| **ran_ns == longest_ns).count();
+        assert!(whole * 10 > slices.len() * 9, "{whole} of {} slices", slices.len());
+    }
+}
+
+/// The timer is for tasks that share their CPU.
+#[test]
+fn a_task_alone_is_not_interrupted_by_hrtick() {
+    let passes = |hogs: &str| {
+        let mut run = bench("eevdf@7.2").hz(100).run(hogs);
+        run.until(1_000 * MS);
+        run.machine.trace().events().filter(|e| matches!(e.kind, EventKind::Switch { .. })).count()
+    };
+    assert!(passes("hogs:1") < 10, "{}", passes("hogs:1"));
+    assert!(passes("hogs:2") > 1_300, "{}", passes("hogs:2"));
 }
 
 /// The mean wait of a sleeper, 20 µs each ms, among six hogs with requests of 3 ms; with or without a slice of 0.1 ms.
@@ -195,11 +225,13 @@ fn a_migration_keeps_the_lag() {
     }
 }
 
-/// A sleeper with negative lag is queued until V has passed it, and no longer.
+/// A sleeper with negative lag is queued until V has passed it, and no longer. Tasks get such a lag where ticks end
+/// their slices late.
 #[test]
 fn delayed_entities_come_and_go() {
     for set in SETS {
-        let mut run = bench(set).hz(1000).run("hogs:2 + sleepers:6,run=700us,sleep=2ms");
+        let bench = bench(set).hz(1000).set("HRTICK", "off");
+        let mut run = bench.run("hogs:2 + sleepers:6,run=700us,sleep=2ms");
         let (mut seen, mut looks) = (0, 0);
         run.step_ns = 37 * US;
         run.watch(1_000 * MS, |run| {
@@ -273,7 +305,8 @@ fn tasks_that_wake_each_other_alternate_since_7_2() {
 #[test]
 fn of_equals_the_first_on_an_idle_cpu_goes_on() {
     for set in ["eevdf@6.18", "eevdf@7.2"] {
-        let mut run = bench(set).cpus(2).hz(250).like_a_kernel("linux-7.2", 400 * MS).run("hogs:4");
+        let bench = bench(set).cpus(2).hz(250).set("HRTICK", "off");
+        let mut run = bench.like_a_kernel("linux-7.2", 400 * MS).run("hogs:4");
         run.until(500 * MS);
         let first = |task: &TaskId| {
             let slices = run.slices();

@@ -30,6 +30,18 @@ fn child_cpu(scheduler: &'static str, cpus: u32, others: &[(i8, u32)]) -> u32 {
     run.events().iter().find_map(placed).expect("it was forked")
 }
 
+/// `sched_fork` until 2.6.25: no domain of a single node looks for a CPU at a fork.
+#[test]
+fn a_child_starts_on_its_parents_cpu_until_2_6_25() {
+    for scheduler in ["o1", "cfs_2_6_23", "cfs@2.6.24", "cfs@2.6.25"] {
+        assert_eq!(child_cpu(scheduler, 2, &[]), 0, "{scheduler}: beside an idle CPU");
+        assert_eq!(child_cpu(scheduler, 2, &[(0, 0), (0, 0), (0, 1)]), 0, "{scheduler}");
+    }
+    for scheduler in ["cfs@2.6.26", "cfs@2.6.27-sle11", "cfs@2.6.32"] {
+        assert_eq!(child_cpu(scheduler, 2, &[]), 1, "{scheduler}: to an idle CPU");
+    }
+}
+
 /// An idle CPU is of a lower kind than the parent's, and so is one with a task beside one with two.
 #[test]
 fn a_child_goes_to_a_group_of_a_lower_kind() {

@@ -2,7 +2,7 @@
 //! are rated interactive.
 
 use crate::rig::o1::{self, Member, set};
-use crate::rig::{MS, Run, bench};
+use crate::rig::{MS, Run};
 use fairground_trace::TaskId;
 use proptest::prelude::{ProptestConfig, proptest};
 use proptest::{prop_assert, prop_assert_eq};
@@ -11,7 +11,7 @@ const SECOND: u64 = 1_000 * MS;
 
 /// Two hogs of one nice value on a CPU, up to a time between two ticks; the second waits in the active array.
 fn two_hogs(nice: i32) -> (Run, TaskId) {
-    let mut run = bench("o1").hz(1000).run(&format!("hogs:2,nice={nice}"));
+    let mut run = o1::bench().hz(1000).run(&format!("hogs:2,nice={nice}"));
     run.until(500_000);
     let current = o1::current(&run, 0).expect("one of them runs");
     (run, current)
@@ -91,7 +91,7 @@ fn law_09_one_long_sleep_makes_a_task_just_interactive() {
     for (nice, ceiling_ms, prio) in
         [(-20, 299, 103), (-10, 499, 111), (0, 799, 118), (10, 999, 126)]
     {
-        let mut run = bench("o1").hz(1000).run_toml(&long_sleeper(nice));
+        let mut run = o1::bench().hz(1000).run_toml(&long_sleeper(nice));
         run.until(10_000 * MS - 1);
         let sleeper = run.named("sleeper")[0];
         assert_eq!(o1::task(&run, sleeper).sleep_avg_ns, 0);
@@ -100,7 +100,7 @@ fn law_09_one_long_sleep_makes_a_task_just_interactive() {
         assert_eq!((woken.sleep_avg_ns, woken.prio), (ceiling_ms * MS, prio), "nice {nice}");
     }
     // It waits for the hog's slice to end, and that wait earns nothing: it has slept as a non-interactive task.
-    let mut run = bench("o1").hz(1000).run_toml(&long_sleeper(0));
+    let mut run = o1::bench().hz(1000).run_toml(&long_sleeper(0));
     run.until(10_000 * MS);
     let sleeper = run.named("sleeper")[0];
     assert_eq!(o1::task(&run, sleeper).sleep_type, o1::NONINTERACTIVE);
@@ -129,7 +129,7 @@ fn reader_of_a_pipe(rule: &str) -> u64 {
         name = "reader"
         program = [{ loop = [{ read = "data" }, { run = "100us" }] }]
         "#;
-    let bench = bench("o1").hz(1000).cpus(2).set("rule_sync_sleep_noninteractive", rule);
+    let bench = o1::bench().hz(1000).cpus(2).set("rule_sync_sleep_noninteractive", rule);
     let mut run = bench.run_toml(workload);
     run.until(1);
     let reader = run.named("reader")[0];
@@ -146,7 +146,7 @@ fn law_10_sleeps_at_pipes_and_disks_stop_at_the_ceiling() {
     assert_eq!(reader_of_a_pipe("off"), SECOND, "as for any other sleep");
 
     // A disk: the machine has none, so the state is set while the task sleeps.
-    let mut run = bench("o1").hz(1000).run("sleepers:1,run=100us,sleep=20ms");
+    let mut run = o1::bench().hz(1000).run("sleepers:1,run=100us,sleep=20ms");
     run.until(1);
     let sleeper = run.named("sleeper")[0];
     let mut most = 0;
@@ -167,7 +167,7 @@ proptest! {
     #[test]
     fn law_11_running_costs_by_the_bonus(sleep_avg in 0..=SECOND, ran in 2..=9 * MS, nice in -20..15_i32) {
         let spec = format!("sleepers:1,run={ran}ns,sleep=5s,nice={nice}");
-        let mut run = bench("o1").hz(1000).run(&spec);
+        let mut run = o1::bench().hz(1000).run(&spec);
         run.until(1);
         let task = run.named("sleeper")[0];
         set(&mut run, task, Member::SleepAvg, sleep_avg);
@@ -198,7 +198,7 @@ fn waiting_after_a_wake_up_earns_by_who_woke_the_task() {
             program = [{program}, {{ run = "forever" }}]
             "#
         );
-        let mut run = bench("o1").hz(1000).run_toml(&workload);
+        let mut run = o1::bench().hz(1000).run_toml(&workload);
         run.until(10 * MS + 10_000);
         let waiter = run.named("waiter")[0];
         let woken = o1::task(&run, waiter);

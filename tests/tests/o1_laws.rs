@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::rig::o1::{self, Member, set};
-use crate::rig::{MS, Run, bench, workload};
+use crate::rig::{MS, Run, workload};
 use fairground_trace::{Event, EventKind, TaskId, TaskState};
 
 /// Slices in ms by nice value, as 2.6.22 has them at HZ 1000, 250 and 100.
@@ -26,7 +26,7 @@ const SLICES_MS: [(i32, [u64; 3]); 12] = [
 /// A new slice of every nice value, ms.
 fn slices_ms(hz: u32) -> BTreeMap<i32, u64> {
     let nices: Vec<String> = (-20..20).map(|nice: i32| nice.to_string()).collect();
-    let mut run = bench("o1").hz(hz).run(&format!("hogs:1:{}", nices.join(":")));
+    let mut run = o1::bench().hz(hz).run(&format!("hogs:1:{}", nices.join(":")));
     run.until(1_000);
     let tasks = run.tasks();
     assert_eq!(tasks.len(), 40);
@@ -67,7 +67,7 @@ fn law_05_the_bonus_spans_five_levels_on_both_sides() {
     // A sleeper with the full bonus of `nice`, a hog of `other`: whether the wake-ups preempt.
     let preempts = |nice: i32, other: i32| {
         let spec = format!("hogs:1,nice={other} + sleepers:1,nice={nice},run=50us,sleep=20350us");
-        let mut run = bench("o1").hz(1000).run(&spec);
+        let mut run = o1::bench().hz(1000).run(&spec);
         run.until(1);
         let sleeper = run.named("sleeper")[0];
         let hog = run.named("hog")[0];
@@ -91,7 +91,7 @@ fn law_05_the_bonus_spans_five_levels_on_both_sides() {
 #[test]
 fn law_06_two_hogs_take_slices_of_100_ms_exactly() {
     for hz in [1000, 250, 100] {
-        let mut run = bench("o1").hz(hz).run("hogs:2");
+        let mut run = o1::bench().hz(hz).run("hogs:2");
         run.until(20_100 * MS);
         let time = run.cpu_time(100 * MS, 20_100 * MS);
         for hog in run.named("hog") {
@@ -109,7 +109,7 @@ fn law_07_shares_are_those_of_the_slices() {
     for (better, worse, slices) in
         [(0, 10, [100, 50]), (0, 19, [100, 5]), (-20, 19, [800, 5]), (-1, 0, [420, 100])]
     {
-        let mut run = bench("o1").hz(1000).run(&format!("hogs:1:{better}:{worse}"));
+        let mut run = o1::bench().hz(1000).run(&format!("hogs:1:{better}:{worse}"));
         let round = (slices[0] + slices[1]) * MS;
         // From the first swap on, whole rounds.
         let (from, to) = (round, round * 21);
@@ -125,7 +125,7 @@ fn law_07_shares_are_those_of_the_slices() {
 #[test]
 fn law_08_a_hog_waits_for_the_slices_of_all_others() {
     for hogs in [3, 5, 9] {
-        let mut run = bench("o1").hz(250).run(&format!("hogs:{hogs}"));
+        let mut run = o1::bench().hz(250).run(&format!("hogs:{hogs}"));
         run.until(8_000 * MS);
         for hog in run.named("hog") {
             let slices = whole_slices(&run, hog);
@@ -157,7 +157,7 @@ fn family(child_ms: u32) -> String {
 
 /// Runs up to the fork, with this rest of the parent's slice, and past it.
 fn forked(slice: u32, child_ms: u32, bonus: Option<u64>) -> (Run, TaskId, TaskId) {
-    let mut run = bench("o1").hz(1000).run_toml(&family(child_ms));
+    let mut run = o1::bench().hz(1000).run_toml(&family(child_ms));
     run.until(50 * MS + 400_000);
     let parent = run.named("shell")[0];
     set(&mut run, parent, Member::TimeSlice, u64::from(slice));
@@ -225,7 +225,7 @@ fn law_14_a_child_that_dies_gives_its_slice_back() {
 fn law_15_interactive_tasks_starve_the_expired_for_a_second_each_and_a_tick() {
     for hogs in [1, 3] {
         let mut run =
-            bench("o1").hz(1000).run(&format!("hogs:{hogs} + sleepers:1,run=90s,sleep=1s"));
+            o1::bench().hz(1000).run(&format!("hogs:{hogs} + sleepers:1,run=90s,sleep=1s"));
         run.until(500_000);
         let sleeper = run.named("sleeper")[0];
         let (mut first, mut expired_at) = (0, 0);
@@ -257,7 +257,7 @@ fn law_15_interactive_tasks_starve_the_expired_for_a_second_each_and_a_tick() {
 #[test]
 fn law_16_who_is_nicer_than_an_expired_task_expires_with_it() {
     for (nice, stays) in [(0, true), (1, false), (5, false)] {
-        let mut run = bench("o1").hz(1000).run(&format!("hogs:2 + hogs:1,nice={nice}"));
+        let mut run = o1::bench().hz(1000).run(&format!("hogs:2 + hogs:1,nice={nice}"));
         let last = run.until(500_000).tasks()[2].0;
         // The two tasks of nice 0 have used up their slices; the last one, rated interactive, is about to.
         run.until(200 * MS + 500_000);
@@ -276,7 +276,7 @@ fn law_17_between_two_swaps_every_task_gets_one_slice() {
     for hz in [1000, 250] {
         let nices = [-7, 0, 3, 11, 19];
         let list = nices.map(|n| n.to_string()).join(":");
-        let mut run = bench("o1").hz(hz).run(&format!("hogs:1:{list}"));
+        let mut run = o1::bench().hz(hz).run(&format!("hogs:1:{list}"));
         run.until(1);
         let tasks = run.tasks();
         let tick_ns = 1_000_000_000 / u64::from(hz);
@@ -307,7 +307,7 @@ fn law_17_between_two_swaps_every_task_gets_one_slice() {
 fn law_18_a_wake_up_preempts_when_its_prio_is_better_by_one() {
     // The sleep of 20.35 ms lifts sleep_avg to one ns below a bonus point, or to it.
     let preempts = |start_ns: u64| {
-        let mut run = bench("o1").hz(1000).run("hogs:1 + sleepers:1,run=50us,sleep=20350us");
+        let mut run = o1::bench().hz(1000).run("hogs:1 + sleepers:1,run=50us,sleep=20350us");
         run.until(1);
         let (hog, sleeper) = (run.named("hog")[0], run.named("sleeper")[0]);
         run.watch(120 * MS, |_| {});
@@ -350,7 +350,7 @@ fn ended_by_own_wakeup(write: &str, read: &str) -> usize {
         program = [{{ loop = [{read}, {{ run = "50us" }}] }}]
         "#
     );
-    let mut run = bench("o1").hz(1000).cpus(2).run_toml(&workload);
+    let mut run = o1::bench().hz(1000).cpus(2).run_toml(&workload);
     run.until(1);
     let (writer, reader) = (run.named("writer")[0], run.named("reader")[0]);
     run.watch(2_000 * MS, |run| {
@@ -372,7 +372,7 @@ fn law_18_a_synchronous_wake_up_on_the_wakers_cpu_does_not_preempt() {
 
 #[test]
 fn law_19_three_hogs_on_two_cpus_stay_at_50_50_100() {
-    let mut run = bench("o1").hz(1000).cpus(2).run_workload(&workload("hogs:3"));
+    let mut run = o1::bench().hz(1000).cpus(2).run_workload(&workload("hogs:3"));
     run.until(30_000 * MS);
     let time = run.cpu_time(1_000 * MS, 30_000 * MS);
     let mut shares: Vec<u64> = run.named("hog").iter().map(|id| time[id] / (290 * MS)).collect();

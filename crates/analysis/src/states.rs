@@ -379,6 +379,7 @@ fn is_in_range(trace: &Trace, event: &Event) -> bool {
             | EventKind::Nice { task: t, .. }
             | EventKind::RtPrio { task: t, .. }
             | EventKind::Tick { task: t }
+            | EventKind::Charge { task: t, .. }
             | EventKind::Mark { task: t, .. }
             | EventKind::ContentionEnd { task: t, .. }
             | EventKind::CallEnter { task: t, .. }

@@ -127,7 +127,7 @@ impl RealPlan<'_> {
                 stacks: self.on.spec.stacks,
                 calls: self.on.spec.calls,
                 // Without calls, a run stays the same to the instruction.
-                state: self.on.spec.calls,
+                details: self.on.spec.calls,
                 ..RecordingJob::default()
             }),
         })

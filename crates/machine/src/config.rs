@@ -31,8 +31,8 @@ pub enum SleepTimers {
     /// A timer of its own, to the nanosecond (high-resolution timers, and the timer slack of the cost model).
     #[default]
     Hrtimer,
-    /// The tick, as on machines without high-resolution timers (x86-64 up to Linux 2.6.23): a sleep ends at a tick, one
-    /// tick later than its length rounded up to ticks (`schedule_timeout`, `timespec_to_jiffies`).
+    /// The tick, as on machines without high-resolution timers (x86-64 up to Linux 2.6.23): a sleep ends at the first
+    /// tick at which the clock of the tick before is past its end (`hrtimer_run_queues`).
     Jiffies,
 }
 

@@ -5,7 +5,7 @@ use crate::support::{
 };
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_trace::{EventKind, TaskId, Trace};
-use fairground_workload::{Op, Workload};
+use fairground_workload::{Op, Timer, Workload};
 
 const US: u64 = 1_000;
 
@@ -45,22 +45,36 @@ fn a_sleep_is_not_ended_by_the_task_that_runs() {
     }
 }
 
-/// `schedule_timeout`: jiffies + the length in jiffies, rounded up, + 1.
+/// `hrtimer_run_queues`: at the first tick that finds the clock of the tick before it behind the expiry.
 #[test]
-fn a_sleep_takes_its_length_in_ticks_and_one_more() {
+fn a_sleep_ends_when_the_clock_of_the_previous_tick_is_past_it() {
     for (hz, length_ns, end_us) in [
-        (1000, 900 * US, 2_000),
-        (1000, MS, 2_000),
-        (1000, MS + 1, 3_000),
+        (1000, 900 * US - 1, 2_000),
+        (1000, 900 * US, 3_000),
+        (1000, MS, 3_000),
+        (1000, 1_900 * US - 1, 3_000),
+        (1000, 1_900 * US, 4_000),
         (250, 900 * US, 8_000),
-        (250, 4 * MS, 8_000),
-        (250, 4 * MS + 1, 12_000),
+        (250, 3_900 * US - 1, 8_000),
+        (250, 4 * MS, 12_000),
         (100, 15 * MS, 30_000),
     ] {
         let sleeper = task("sleeper", 1, vec![run(100 * US), sleep(length_ns)]);
         let trace = simulated(&machine(1, hz), &workload(vec![sleeper]), 100 * MS);
         assert_eq!(wakings(&trace, "sleeper"), [(end_us, 0)], "{length_ns} ns at {hz} Hz");
     }
+}
+
+/// A timer that was armed for a time is compared with that clock, too.
+#[test]
+fn a_periodic_timer_expires_by_the_clock_of_the_previous_tick() {
+    let program = vec![Op::Loop(None, vec![Op::TimerWait(0, 4 * MS)])];
+    let mut workload = workload(vec![task("beat", 1, program)]);
+    workload.timers = vec![Timer::new("beat", 4 * MS)];
+    let trace = simulated(&machine(1, 1000), &workload, 20 * MS);
+    let at: Vec<u64> = wakings(&trace, "beat").into_iter().map(|(at_us, _)| at_us).collect();
+    assert!(at.len() > 2 && at.windows(2).all(|pair| pair[1] - pair[0] == 4_000), "{at:?}");
+    assert!(at.iter().all(|at_us| at_us % 4_000 == 2_000), "{at:?}");
 }
 
 /// Two sleeps that end in one interrupt: the second is woken when the first one's wake-up is paid for; what the
@@ -93,16 +107,19 @@ fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
     }
 }
 
-/// A sleeper that goes to sleep again at once wakes every second tick; with high-resolution timers, at its time.
+/// A sleeper of 900 us wakes every second tick if it goes to sleep again at once, and every third if it runs for a tenth
+/// of a tick first; with high-resolution timers, at its time.
 #[test]
-fn a_sleep_of_900_us_takes_two_ticks() {
-    let sleeper = || {
-        let program = vec![Op::Loop(None, vec![sleep(900 * US), run(10 * US)])];
+fn a_sleep_of_900_us_takes_two_ticks_or_three() {
+    let sleeper = |run_us| {
+        let program = vec![Op::Loop(None, vec![sleep(900 * US), run(run_us * US)])];
         workload(vec![task("sleeper", 1, program)])
     };
-    let trace = simulated(&machine(1, 1000), &sleeper(), 7 * MS);
+    let trace = simulated(&machine(1, 1000), &sleeper(10), 7 * MS);
     assert_eq!(wakings(&trace, "sleeper"), [(2_000, 0), (4_000, 0), (6_000, 0)]);
-    let trace = simulated(&free_machine(1), &sleeper(), 2 * MS);
+    let trace = simulated(&machine(1, 1000), &sleeper(100), 9 * MS);
+    assert_eq!(wakings(&trace, "sleeper"), [(2_000, 0), (5_000, 0), (8_000, 0)]);
+    let trace = simulated(&free_machine(1), &sleeper(10), 2 * MS);
     assert_eq!(wakings(&trace, "sleeper"), [(900, 0), (1_810, 0)]);
 }
 
@@ -118,18 +135,18 @@ fn the_tick_of_the_sleeper_s_cpu_wakes_it() {
     let mut config = machine(2, 1000);
     config.trace.ticks = true;
     let trace = simulated(&config, &workload(vec![busy, idle, hog]), 5 * MS);
-    assert_eq!(wakings(&trace, "busy"), [(2_000, 0)]);
-    assert_eq!(wakings(&trace, "idle"), [(2_000, 1)]);
-    let at_2_ms: Vec<&str> = trace
+    assert_eq!(wakings(&trace, "busy"), [(3_000, 0)]);
+    assert_eq!(wakings(&trace, "idle"), [(3_000, 1)]);
+    let at_3_ms: Vec<&str> = trace
         .events()
-        .filter(|event| event.time_ns == 2 * MS)
+        .filter(|event| event.time_ns == 3 * MS)
         .filter_map(|event| match event.kind {
             EventKind::Tick { .. } => Some("tick"),
             EventKind::Waking { .. } => Some("waking"),
             _ => None,
         })
         .collect();
-    assert_eq!(at_2_ms, ["tick", "waking", "waking"]);
+    assert_eq!(at_3_ms, ["tick", "waking", "waking"]);
 }
 
 /// The machine with costs of interrupts and slack, µs: timer 10, wake-up 20, tick 15, slack 50.

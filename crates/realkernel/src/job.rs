@@ -129,8 +129,9 @@ pub struct RecordingJob {
     pub stacks: bool,
     /// Record the calls in which tasks may wait or wake others ([`fairground_trace::Call`]): those that the kernel has.
     pub calls: bool,
-    /// Describe the machine and its tasks when the recording begins ([`fairground_trace::StartState`]).
-    pub state: bool,
+    /// Record what the scheduler goes by, too: the machine and its tasks when the recording begins
+    /// ([`fairground_trace::StartState`]), what the kernel charges its tasks, and the CPUs' ticks.
+    pub details: bool,
 }
 
 impl Default for RecordingJob {
@@ -140,7 +141,7 @@ impl Default for RecordingJob {
             events: Vec::new(),
             stacks: false,
             calls: false,
-            state: false,
+            details: false,
         }
     }
 }

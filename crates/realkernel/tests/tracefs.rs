@@ -52,7 +52,7 @@ fn a_recording_of_this_machine() {
 /// What no event says: of the tasks that were there, and of those that they forked.
 #[test]
 fn a_recording_describes_the_machine_and_its_tasks() {
-    let Some(recorder) = recorder(&RecordingJob { state: true, ..job() }) else { return };
+    let Some(recorder) = recorder(&RecordingJob { details: true, ..job() }) else { return };
     load();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace.dat");
@@ -70,6 +70,13 @@ fn a_recording_describes_the_machine_and_its_tasks() {
     assert_eq!(child.policy, Some(Policy::Other));
     let known = trace.tasks().iter().filter(|task| task.policy.is_some()).count();
     assert!(known > 1 && known + 1 >= trace.tasks().len() / 2, "{known}");
+    let is_charge = |kind: &EventKind| matches!(kind, EventKind::Charge { runtime_ns: 1.., .. });
+    let is_tick = |kind: &EventKind| matches!(kind, EventKind::Tick { .. });
+    for is in [is_charge, is_tick] {
+        assert!(trace.events().any(|event| is(&event.kind)), "{:?}", trace.loss);
+    }
+    // Timers other than the tick's are left out.
+    assert!(trace.loss.skipped * 20 < trace.len() as u64, "{:?}", trace.loss);
 }
 
 /// If trace-cmd is installed, its report has a line for each event.
@@ -78,8 +85,10 @@ fn trace_cmd_agrees(file: &Path, events: u64) {
     let Ok(output) = output else { return println!("trace-cmd is not installed") };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
-    let lines = text.lines().filter(|line| line.contains(": sched_") || line.contains(": cgroup_"));
-    assert_eq!(lines.count() as u64, events);
+    let is_event = |line: &str| {
+        [": sched_", ": cgroup_", ": hrtimer_"].iter().any(|system| line.contains(system))
+    };
+    assert_eq!(text.lines().filter(|line| is_event(line)).count() as u64, events);
 }
 
 #[test]

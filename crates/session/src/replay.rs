@@ -11,7 +11,7 @@ mod own;
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use fairground_trace::{
-    Call, CgroupInfo, Event, EventKind, Policy, RtPrio, TaskId, TaskInfo, TaskState, Trace,
+    Call, CgroupInfo, Event, EventKind, Policy, RtPrio, TaskId, TaskInfo, Trace,
 };
 use fairground_workload::{
     CpuList, MessageId, ReplayBuilder, ReplayNotes, SchedPolicy, Workload, WorkloadError,
@@ -325,7 +325,7 @@ impl Observer for Recorder {
     fn on_event(&mut self, trace: &Trace, states: &States, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, .. } => {
-                if prev_state == TaskState::Dead && !prev.is_idle() {
+                if prev_state.is_dead() && !prev.is_idle() {
                     self.builder.exit(prev.0);
                 }
                 self.builder.notes.switches += 1;

@@ -4,7 +4,7 @@ use fairground_session::{
     Decision, DifferenceKind, FollowPlan, Followed, MachineSpec, Plan, RunSpec, Scheduler,
     Unwatched, find_workload, read_recording,
 };
-use fairground_trace::{EventKind, TaskState, Trace};
+use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
 /// A run under a scheduler, with its callbacks in the trace, and the machine that it ran on.
 fn recorded(
@@ -144,6 +144,67 @@ fn after_one_false_decision_the_next_ones_agree_again() {
         assert_eq!((first.decision, first.kind), (Decision::Pick, DifferenceKind::OtherTask));
         let known: Vec<_> = first.known.iter().map(|known| known.task).collect();
         assert_eq!(known, [other, one], "{name}: the recorded one first");
+    }
+}
+
+/// A trace of one CPU without its callbacks, whose events are stamped later than they were decided, by up to 3 µs. With
+/// `charges`: with what a kernel would have charged.
+fn stamped_late(trace: &Trace, charges: bool) -> Trace {
+    let mut copy = trace.begun();
+    trace.tasks().iter().skip(1).for_each(|task| {
+        copy.add_task(task.clone());
+    });
+    let (mut running, mut since_ns, mut stamp_ns) = (TaskId::IDLE, 0, 0);
+    for (index, mut event) in trace.events().enumerate() {
+        let decides = matches!(
+            event.kind,
+            EventKind::Switch { .. }
+                | EventKind::Wakeup { .. }
+                | EventKind::WakeupNew { .. }
+                | EventKind::Tick { .. }
+        );
+        if matches!(event.kind, EventKind::Callback { .. }) {
+            continue;
+        }
+        let runtime_ns = event.time_ns - since_ns;
+        stamp_ns = stamp_ns.max(event.time_ns + index as u64 * 7919 % 3000);
+        event.time_ns = stamp_ns;
+        let charge = EventKind::Charge { task: running, runtime_ns };
+        let charge = Event { kind: charge, ..event };
+        let is_charged = charges && decides && runtime_ns > 0 && !running.is_idle();
+        let ticks = matches!(event.kind, EventKind::Tick { .. });
+        if is_charged && !ticks {
+            copy.push(charge);
+        }
+        copy.push(event);
+        if is_charged && ticks {
+            copy.push(charge);
+        }
+        if decides {
+            since_ns += runtime_ns;
+        }
+        if let EventKind::Switch { next, .. } = event.kind {
+            running = next;
+        }
+    }
+    copy.end_ns = trace.end_ns.max(stamp_ns);
+    copy
+}
+
+#[test]
+fn charges_say_what_late_stamps_do_not() {
+    for name in ["cfs@6.1", "eevdf@6.18"] {
+        let scheduler = load(name);
+        let (trace, machine) = recorded(&scheduler, "sleepers:12", 1, ("zero", "400ms"));
+        let different = |charges| {
+            let followed = follow(&scheduler, &stamped_late(&trace, charges), &machine);
+            let (of, pick) = followed.agreement[0];
+            assert!(of == Decision::Pick && pick.total() > 500, "{name}: {pick:?}");
+            pick.different
+        };
+        let (with, without) = (different(true), different(false));
+        // Tasks that are equal to the nanosecond remain.
+        assert!(with * 100 < without, "{name}: {with} with charges, {without} without");
     }
 }
 

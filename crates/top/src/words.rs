@@ -52,6 +52,9 @@ fn what(trace: &Trace, kind: EventKind) -> String {
             format!("cgroup {} has weight {weight}", cgroup(changed))
         }
         EventKind::Tick { task: running } => format!("tick in {}", task(running)),
+        EventKind::Charge { task: charged, runtime_ns } => {
+            format!("{} is charged {runtime_ns} ns", task(charged))
+        }
         EventKind::Callback { kind, task: of } => format!("{}({})", kind.name(), task(of)),
         EventKind::Mark { task: of, label: text, value } => {
             format!("{} says {} {value}", task(of), label(text))

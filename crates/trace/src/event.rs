@@ -153,6 +153,8 @@ pub enum EventKind {
     CgroupWeight { cgroup: CgroupId, weight: u32 },
     /// The timer tick of the event's CPU arrived while `task` was running.
     Tick { task: TaskId },
+    /// The kernel charged `task` the time that it ran since the last charge (`sched_stat_runtime`).
+    Charge { task: TaskId, runtime_ns: u64 },
     /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for
     /// it.
     Callback { kind: CallbackKind, task: TaskId },
@@ -201,6 +203,7 @@ impl EventKind {
             | Self::RtPrio { task, .. }
             | Self::CgroupMove { task, .. }
             | Self::Tick { task }
+            | Self::Charge { task, .. }
             | Self::Callback { task, .. }
             | Self::Mark { task, .. }
             | Self::ContentionEnd { task, .. }

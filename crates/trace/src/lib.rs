@@ -45,7 +45,9 @@ pub use join::Joiner;
 pub use loss::Loss;
 pub use origin::{Origin, OriginTarget};
 pub use policy::Policy;
-pub use readers::{Part, ReadError, TakeParts, read, read_file, read_file_in_parts, system_calls};
+pub use readers::{
+    Part, ReadError, TakeParts, read, read_file, read_file_in_parts, system_calls, tick_symbols,
+};
 pub use rt_prio::RtPrio;
 pub use start_state::StartState;
 pub use task::{TaskId, TaskInfo};

@@ -7,7 +7,7 @@ pub struct Loss {
     pub lost_events: u64,
     /// Lines or records that could not be read.
     pub unreadable: u64,
-    /// Lines or records of a kind that the reader does not use, such as `sched_stat_runtime`. The trace lacks nothing
+    /// Lines or records of a kind that the reader does not use, such as `sched_stat_wait`. The trace lacks nothing
     /// for them.
     pub skipped: u64,
     /// Events older than the previous event of the same CPU. Of a `perf.data` that is analysed while it is read, also

@@ -45,6 +45,7 @@ const STACK: u32 = 18;
 const RT_PRIO: u32 = 19;
 const CALL_ENTER: u32 = 20;
 const CALL_EXIT: u32 = 21;
+const CHARGE: u32 = 22;
 
 /// What happened, as in [`Packed`]: two words that a function takes in registers. An [`EventKind`] goes through memory,
 /// where reading it as a whole waits for the writing of its fields.
@@ -120,6 +121,7 @@ impl Packed {
             NICE => EventKind::Nice { task, nice: operand as u8 as i8 },
             RT_PRIO => EventKind::RtPrio { task, prio: RtPrio::of_operand(operand) },
             TICK => EventKind::Tick { task },
+            CHARGE => EventKind::Charge { task, runtime_ns: value },
             CALLBACK => EventKind::Callback { kind: CallbackKind::ALL[operand as usize], task },
             MARK => EventKind::Mark { task, label: Label(operand), value },
             CGROUP_MOVE => {
@@ -160,6 +162,9 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
         EventKind::Nice { task, nice } => (NICE, u32::from(nice as u8), task.0, 0, 0),
         EventKind::RtPrio { task, prio } => (RT_PRIO, prio.operand(), task.0, 0, 0),
         EventKind::Tick { task } => (TICK, 0, task.0, 0, 0),
+        EventKind::Charge { task, runtime_ns } => {
+            (CHARGE, 0, task.0, runtime_ns as u32, (runtime_ns >> 32) as u32)
+        }
         EventKind::Callback { kind, task } => (CALLBACK, kind as u32, task.0, 0, 0),
         EventKind::Mark { task, label, value } => {
             debug_assert!(label.0 < MARK_LABELS_MAX, "a mark's label is below {MARK_LABELS_MAX}");

@@ -37,7 +37,7 @@ fn ns(value: &Value) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the names are, it is JSON, and every event but wake-ups, switches and losses leaves exactly one entry.
+    /// Whatever the names are, it is JSON, and every event but wake-ups, switches, charges and losses leaves exactly one entry.
     #[test]
     fn any_trace_is_json(trace in traces()) {
         let events = written(&trace, &[]);
@@ -47,7 +47,7 @@ proptest! {
         let wakings = count(|kind| matches!(kind, EventKind::Waking { .. }));
         prop_assert_eq!(of(&events, "s").count(), wakings);
         let no_instant = count(|kind| matches!(kind, EventKind::Switch { .. } | EventKind::Wakeup { .. }
-            | EventKind::WakeupNew { .. } | EventKind::ContentionBegin { .. } | EventKind::ContentionEnd { .. }));
+            | EventKind::WakeupNew { .. } | EventKind::Charge { .. } | EventKind::ContentionBegin { .. } | EventKind::ContentionEnd { .. }));
         prop_assert_eq!(of(&events, "i").count(), trace.len() - marks - wakings - no_instant);
         let threads = trace.tasks().len() - 1 + trace.cpus as usize;
         prop_assert_eq!(of(&events, "M").count(), threads + 2);

@@ -84,6 +84,7 @@ fn expected(kind: EventKind) -> (&'static str, Option<TaskId>, Option<TaskId>, O
             ("cgroup_weight", None, None, Some(u64::from(weight)))
         }
         EventKind::Tick { task } => ("tick", Some(task), None, None),
+        EventKind::Charge { task, runtime_ns } => ("charge", Some(task), None, Some(runtime_ns)),
         EventKind::Callback { task, .. } => ("callback", known(task), None, None),
         EventKind::Mark { task, value, .. } => ("mark", Some(task), None, Some(value)),
         EventKind::ContentionBegin { task, holder, .. } => {

@@ -2,7 +2,7 @@
 
 use fairground_trace::TaskId;
 
-use super::Run;
+use super::{Bench, Run};
 
 /// `struct o1_task`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,11 @@ pub struct Queue {
     pub active: u8,
     pub curr_pid: u32,
     pub curr_prio: u32,
+}
+
+/// The scheduler with tasks that start with no `sleep_avg`, as if their launcher had never slept.
+pub fn bench() -> Bench {
+    super::bench("o1").set("rule_launcher_slept", "off")
 }
 
 /// The scheduler's state of a task.

@@ -61,11 +61,12 @@ impl Host for OneCpu {
         panic!("an unexpected line: {line}")
     }
 
+    /// A timer never expires: the test's operations are all that happens.
     fn timer_start(&mut self, _: u64, _: FuncRef, _: [u64; 5], _: u64, _: u64) -> i64 {
-        panic!("the schedulers under test have no timers")
+        0
     }
 
     fn timer_cancel(&mut self, _: u64) -> i64 {
-        panic!("the schedulers under test have no timers")
+        0
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
         events: args.events.clone(),
         stacks: args.stacks,
         calls: args.calls,
-        state: true,
+        details: true,
     };
     let folder = folder_of(&args.output);
     if !cli.quiet && args.command.is_empty() && duration.is_none() {

@@ -38,13 +38,8 @@ pub enum Need {
         /// The number of the lock's owner, an [`ActorId`].
         owner: u64,
     },
-    /// Sleep for a length that counts from now.
+    /// Sleep until a timer expires.
     SleepUntil {
-        /// Until this time, ns; the machine adds its timer slack. May have passed already.
-        at_ns: u64,
-    },
-    /// Sleep until a periodic timer expires.
-    TimerUntil {
         /// When it does, ns; the machine adds its timer slack. May have passed already.
         at_ns: u64,
     },

@@ -65,7 +65,7 @@ impl Actors {
             return None;
         }
         frame.phase = Phase::Waiting;
-        Some(Need::TimerUntil { at_ns: frame.progress })
+        Some(Need::SleepUntil { at_ns: frame.progress })
     }
 
     /// Reads the clock, and computes on until the time in the frame's progress.

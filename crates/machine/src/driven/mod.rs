@@ -18,6 +18,7 @@
 //! * A woken task goes to another CPU: the direct dispatch is dropped, `ops.enqueue()` sees the task on that CPU
 //!   (`select_fallback_rq`), and the CPU that was chosen counts as idle again.
 
+mod clocks;
 mod passes;
 mod tasks;
 
@@ -30,11 +31,20 @@ use crate::inspect::TaskView;
 use crate::kernel::{Slot, agenda};
 use crate::{CostModel, Exit, Machine, MachineConfig, MachineError, Policy, Setting};
 
+use clocks::LateTimer;
 use passes::Pass;
 pub use tasks::{NewTask, Placement, Wake};
 
 /// Timers of the scheduler that may expire at one instant.
 const TIMERS_AT_ONCE_MAX: u32 = 1 << 17;
+
+/// A task that went to another CPU's run queue.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    task: TaskId,
+    from: u32,
+    to: u32,
+}
 
 /// A machine that is told what happened. Tasks are named by their numbers in the recording.
 #[derive(Debug)]
@@ -47,11 +57,18 @@ pub struct Driven {
     pass: Option<Pass>,
     /// By CPU: a task of a higher class runs there.
     taken: Vec<bool>,
+    /// By CPU: up to when what runs there was charged, ns, where the recording has the kernel's charges.
+    charged_ns: Vec<u64>,
+    /// Timers of the scheduler that have expired on CPUs whose clocks have not come so far yet.
+    late_timers: Vec<LateTimer>,
+    /// Moves that were not taken yet.
+    moves: Vec<Moved>,
 }
 
 impl Driven {
     /// A machine of this configuration, without costs, whose tasks and control groups are those of a recording, and
-    /// whose clock stands at the beginning of it. No task exists yet; every CPU is idle. `init()` of the scheduler has
+    /// whose clock stands at the beginning of it. Where the recording has the kernel's charges, tasks have run for what
+    /// [`Driven::charge`] says, else for the time between their switches. No task exists yet; every CPU is idle. `init()` of the scheduler has
     /// run.
     ///
     /// # Errors
@@ -68,13 +85,25 @@ impl Driven {
         (config.check, config.lead_in_ns) = (false, 0);
         let mut machine = Machine::assemble(&config, policy, settings, &no_tasks(recording))?;
         machine.kernel.clock.move_to(recording.start_ns);
+        machine.kernel.charges_are_told =
+            recording.events().any(|event| matches!(event.kind, EventKind::Charge { .. }));
         for task in &recording.tasks()[1..] {
             machine.kernel.trace.add_task(task.clone());
         }
         machine.load().map_err(MachineError::Memory)?;
         let taken = vec![false; config.cpus() as usize];
         let tasks = vec![None; recording.tasks().len()];
-        Ok(Driven { machine, tasks, births: 0, pass: None, taken })
+        let charged_ns = vec![recording.start_ns; config.cpus() as usize];
+        Ok(Driven {
+            machine,
+            tasks,
+            births: 0,
+            pass: None,
+            taken,
+            charged_ns,
+            late_timers: Vec::new(),
+            moves: Vec::new(),
+        })
     }
 
     /// Why the scheduler is no longer in charge; `None` while it is.
@@ -105,7 +134,7 @@ impl Driven {
                 break;
             }
             match event {
-                EventHandle::Timer(number) => self.told(|machine| machine.timer_expires(number))?,
+                EventHandle::Timer(number) => self.timer_expires(number, time_ns)?,
                 EventHandle::Machine(agenda::PROGRAMS) => self.told(|machine| {
                     for function in machine.policy.setup.each_second.clone() {
                         machine.run_program(function);
@@ -119,7 +148,7 @@ impl Driven {
         }
         let now_ns = self.machine.kernel.clock.now_ns();
         self.machine.kernel.clock.move_to(to_ns.max(now_ns));
-        Ok(())
+        self.run_late_timers()
     }
 
     /// Whether a CPU is to schedule (`TIF_NEED_RESCHED`): what runs there is to make room, or the idle CPU has
@@ -170,12 +199,21 @@ impl Driven {
 
     /// Takes the moves of tasks between CPUs since the last time, in their order: the task, and its CPU afterwards.
     pub fn take_moves(&mut self, moves: &mut Vec<(TaskId, u32)>) {
+        self.note_moves();
         moves.clear();
-        moves.extend(self.machine.kernel.trace.events().filter_map(|event| match event.kind {
-            EventKind::Migrate { task, to_cpu, .. } => Some((task, to_cpu)),
+        moves.extend(self.moves.drain(..).map(|moved| (moved.task, moved.to)));
+    }
+
+    /// Takes the moves out of the machine's trace.
+    fn note_moves(&mut self) {
+        let trace = &mut self.machine.kernel.trace;
+        self.moves.extend(trace.events().filter_map(|event| match event.kind {
+            EventKind::Migrate { task, from_cpu, to_cpu } => {
+                Some(Moved { task, from: from_cpu, to: to_cpu })
+            }
             _ => None,
         }));
-        self.machine.kernel.trace.clear_events();
+        trace.clear_events();
     }
 
     fn slot(&self, task: TaskId) -> Option<Slot> {
@@ -196,15 +234,6 @@ impl Driven {
         // A reschedule interrupt takes no time: the caller asks `wants_pass`.
         machine.kernel.ipis.clear();
         result.map_err(MachineError::Memory)
-    }
-}
-
-impl Machine {
-    fn timer_expires(&mut self, number: u32) -> Step {
-        let now_ns = self.kernel.clock.now_ns();
-        let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
-        self.kernel.this_cpu = timer.cpu;
-        self.run_timer(timer)
     }
 }
 

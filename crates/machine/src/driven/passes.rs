@@ -1,6 +1,6 @@
 //! Scheduling passes and ticks: the scheduler is asked, and the CPU goes on with what the caller says.
 
-use fairground_trace::{EventKind, TaskId, TaskState};
+use fairground_trace::{TaskId, TaskState};
 
 use super::Driven;
 use crate::abi::enq;
@@ -21,8 +21,8 @@ pub(super) struct Pass {
     meter: Meter,
     /// A task of a higher class ran before.
     was_taken: bool,
-    /// Length of the machine's trace before.
-    events: usize,
+    /// Moves before it.
+    moves: usize,
 }
 
 impl Driven {
@@ -33,10 +33,15 @@ impl Driven {
     /// # Errors
     /// A fault of the machine.
     pub fn pick(&mut self, cpu: u32, leaves: Option<TaskState>) -> Result<TaskId, MachineError> {
+        self.by_clock_of(cpu, |driven| driven.choose(cpu, leaves))
+    }
+
+    fn choose(&mut self, cpu: u32, leaves: Option<TaskState>) -> Result<TaskId, MachineError> {
+        self.note_moves();
         let machine = &mut self.machine;
         machine.kernel.this_cpu = cpu;
         let was_taken = std::mem::take(&mut self.taken[cpu as usize]);
-        let (meter, events) = (machine.meter(), machine.kernel.trace.len());
+        let (meter, moves) = (machine.meter(), self.moves.len());
         let prev = machine.kernel.cpus[cpu as usize].curr();
         let picked = (|| {
             if let (Some(slot), Some(state)) = (prev, leaves) {
@@ -50,7 +55,7 @@ impl Driven {
             Pick::Idle => None,
         };
         let prev_state = prev.and(leaves).unwrap_or(TaskState::Runnable);
-        self.pass = Some(Pass { cpu, prev, prev_state, chosen, meter, was_taken, events });
+        self.pass = Some(Pass { cpu, prev, prev_state, chosen, meter, was_taken, moves });
         Ok(chosen.map_or(TaskId::IDLE, |slot| self.machine.kernel.task(slot).id))
     }
 
@@ -61,6 +66,10 @@ impl Driven {
     /// A fault of the machine.
     pub fn run(&mut self, next: TaskId) -> Result<(), MachineError> {
         let Some(pass) = self.pass.take() else { return Ok(()) };
+        self.by_clock_of(pass.cpu, |driven| driven.switch_to(pass, next))
+    }
+
+    fn switch_to(&mut self, pass: Pass, next: TaskId) -> Result<(), MachineError> {
         let next = self.slot(next);
         if next != pass.chosen {
             self.send_back(&pass)?;
@@ -104,6 +113,10 @@ impl Driven {
         if std::mem::replace(&mut self.taken[cpu as usize], true) {
             return Ok(());
         }
+        self.by_clock_of(cpu, |driven| driven.leave_to_others(cpu, leaves))
+    }
+
+    fn leave_to_others(&mut self, cpu: u32, leaves: Option<TaskState>) -> Result<(), MachineError> {
         self.machine.kernel.this_cpu = cpu;
         self.told(|machine| {
             let prev = machine.kernel.cpus[cpu as usize].curr();
@@ -128,7 +141,7 @@ impl Driven {
     pub fn stay(&mut self, slice_ns: u64) -> Result<(), MachineError> {
         let Some(pass) = self.pass.take() else { return Ok(()) };
         if pass.chosen != pass.prev {
-            self.send_back(&pass)?;
+            self.by_clock_of(pass.cpu, |driven| driven.send_back(&pass))?;
         }
         self.machine.kernel.rq(pass.cpu).need_resched = false;
         match pass.prev {
@@ -163,7 +176,25 @@ impl Driven {
     /// A fault of the machine.
     pub fn tick(&mut self, cpu: u32) -> Result<(), MachineError> {
         self.machine.kernel.this_cpu = cpu;
-        self.told(|machine| machine.tick(cpu, true))
+        self.by_clock_of(cpu, |driven| driven.told(|machine| machine.tick(cpu, true)))
+    }
+
+    /// The kernel charges the task that runs on a CPU (`sched_stat_runtime`); another task is not charged.
+    ///
+    /// # Errors
+    /// A fault of the machine.
+    pub fn charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Result<(), MachineError> {
+        let running = self.machine.kernel.cpus[cpu as usize].curr();
+        let Some(slot) = running.filter(|slot| self.slot(task) == Some(*slot)) else {
+            return Ok(());
+        };
+        self.advance_clock(cpu, runtime_ns);
+        let machine = &mut self.machine;
+        machine
+            .kernel
+            .book(machine.program.memory(), cpu, slot, runtime_ns)
+            .map_err(MachineError::Memory)?;
+        self.run_late_timers()
     }
 
     /// `sched_yield` of the running task. Callback: `yield`; without it the slice ends. The CPU schedules next.
@@ -173,7 +204,7 @@ impl Driven {
     pub fn yields(&mut self, cpu: u32) -> Result<(), MachineError> {
         let Some(slot) = self.machine.kernel.cpus[cpu as usize].curr() else { return Ok(()) };
         self.machine.kernel.this_cpu = cpu;
-        self.told(|machine| machine.yield_task(slot))
+        self.by_clock_of(cpu, |driven| driven.told(|machine| machine.yield_task(slot)))
     }
 
     /// What is left of the running task's slice, ns; 0 on an idle CPU.
@@ -205,12 +236,10 @@ impl Driven {
     /// The task that the scheduler chose does not run: it goes back to the scheduler, on the CPU where it was.
     fn send_back(&mut self, pass: &Pass) -> Result<(), MachineError> {
         let Some(slot) = pass.chosen.filter(|slot| Some(*slot) != pass.prev) else { return Ok(()) };
-        let kernel = &self.machine.kernel;
-        let id = kernel.task(slot).id;
-        let home = kernel.trace.events_in(pass.events..usize::MAX).find_map(|e| match e.kind {
-            EventKind::Migrate { task, from_cpu, .. } if task == id => Some(from_cpu),
-            _ => None,
-        });
+        self.note_moves();
+        let id = self.machine.kernel.task(slot).id;
+        let since = &self.moves[pass.moves..];
+        let home = since.iter().find(|moved| moved.task == id).map(|moved| moved.from);
         self.quietly(|machine| {
             machine.kernel.dispatch_dequeue(slot);
             machine.relocate(slot, home.unwrap_or(pass.cpu))?;

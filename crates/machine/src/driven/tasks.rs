@@ -125,12 +125,14 @@ impl Driven {
             self.withdraw(task, placed)?;
         }
         let selected = placement.is_some_and(|placed| placed.was_asked);
-        self.told(|machine| {
-            machine.maybe_in_interrupt(how.in_interrupt, |machine| match how.is_new {
-                true => machine.activate_new(slot, to),
-                false => machine.activate_on(slot, to, selected),
-            })?;
-            machine.kernel.run_deferred(machine.program.memory(), to)
+        self.by_clock_of(to, |driven| {
+            driven.told(|machine| {
+                machine.maybe_in_interrupt(how.in_interrupt, |machine| match how.is_new {
+                    true => machine.activate_new(slot, to),
+                    false => machine.activate_on(slot, to, selected),
+                })?;
+                machine.kernel.run_deferred(machine.program.memory(), to)
+            })
         })
     }
 

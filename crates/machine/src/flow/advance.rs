@@ -36,10 +36,7 @@ impl Machine {
             Need::Spin => Stage::Compute(u64::MAX),
             Need::SpinOn { owner } => self.spins_on(slot, ActorId(owner as u32)),
             Need::SleepUntil { at_ns } => {
-                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns, false)))
-            }
-            Need::TimerUntil { at_ns } => {
-                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns, true)))
+                Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns)))
             }
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,

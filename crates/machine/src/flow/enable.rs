@@ -308,6 +308,7 @@ fn new_kernel(
         spinners: Spinners::default(),
         builtin_idle,
         this_cpu: 0,
+        charges_are_told: false,
         in_interrupt: false,
         permission: Permission::UNLOCKED,
         direct: DirectDispatch::Closed,

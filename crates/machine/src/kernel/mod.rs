@@ -137,6 +137,8 @@ pub(crate) struct Kernel {
     pub(crate) trace_options: TraceOptions,
     pub(crate) log: Log,
     pub(crate) counters: Counters,
+    /// What tasks run for is told ([`Kernel::book`]), not read from the clock.
+    pub(crate) charges_are_told: bool,
     /// CPU time of tasks that are gone, ns.
     pub(crate) reaped_exec_ns: u64,
     pub(crate) check: bool,

@@ -9,21 +9,18 @@ use crate::events::EventHandle;
 use crate::layout::offsets::task as field;
 
 impl Kernel {
-    /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
+    /// When a task is woken whose timer expires at `at_ns`, ns; `at_ns` itself, where timers have that resolution.
     ///
-    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the
-    /// present tick is under way; of a periodic timer (`absolute`), the first tick at or after the expiry.
-    pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
+    /// Without high-resolution timers a timer is looked at in each tick, and compared with the clock that the
+    /// timekeeping interrupt advances (`hrtimer_run_queues`, `hrtimer_get_softirq_time`: `xtime`). That interrupt is
+    /// another one than the CPU's own tick, and advances the clock by whole ticks (`update_wall_time`): what the tick
+    /// sees is up to two ticks old, by the phases of the three, and one here. An expiry at that time is not past yet.
+    pub(crate) fn sleep_end_ns(&self, at_ns: u64) -> u64 {
         let (now, tick) = (self.clock.now_ns(), self.clock.period_ns());
         if self.sleep_timers == SleepTimers::Hrtimer || at_ns <= now {
             return at_ns;
         }
-        let ticks = if absolute {
-            at_ns.div_ceil(tick)
-        } else {
-            (now / tick).saturating_add((at_ns - now).div_ceil(tick)).saturating_add(1)
-        };
-        ticks.saturating_mul(tick)
+        (at_ns / tick).saturating_add(2).saturating_mul(tick)
     }
 
     /// Arms what ends the sleep of a task that leaves the executing CPU in a state: the device's interrupt at that time,

@@ -165,6 +165,7 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::CallExit { task, result } => format!("leave {} {result}", n(task)),
         EventKind::Nice { task, nice } => format!("nice {} {nice}", n(task)),
         EventKind::Tick { task } => format!("tick {}", n(task)),
+        EventKind::Charge { task, runtime_ns } => format!("charge {} {runtime_ns}", n(task)),
         EventKind::Callback { kind, task } => format!("  {kind:?}({})", n(task)),
         EventKind::Mark { task, label, value } => {
             format!("mark {} {} {value}", n(task), trace.label(label))

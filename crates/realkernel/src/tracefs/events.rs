@@ -16,6 +16,10 @@ const SCHEDULING: [&str; 7] = [
 ];
 /// Events that are recorded if the kernel has them: moves between control groups, `bpf_printk`.
 const WHERE_THERE: [&str; 2] = ["cgroup:cgroup_attach_task", "bpf_trace:bpf_trace_printk"];
+/// Additional events of a recording with details: what the kernel charges its tasks, and timers, of which the tick is
+/// one.
+const DETAILS: [&str; 2] = ["sched:sched_stat_runtime", TIMERS];
+const TIMERS: &str = "timer:hrtimer_expire_entry";
 /// Additional events of a recording with stacks, if the kernel has them (5.19 and newer).
 const OF_LOCKS: [&str; 2] = ["lock:contention_begin", "lock:contention_end"];
 /// The triggers that record stacks. Switches away from the idle task need none.
@@ -58,14 +62,18 @@ pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Enabled,
     };
     let requested = SCHEDULING.iter().copied().chain(job.events.iter().map(String::as_str));
     let of_locks = OF_LOCKS.iter().filter(|_| job.stacks);
-    let offered =
-        WHERE_THERE.iter().chain(of_locks).copied().filter(|event| instance.has(&folder(event)));
+    let details = DETAILS.iter().filter(|_| job.details);
+    let offered = WHERE_THERE.iter().chain(of_locks).chain(details).copied();
+    let offered = offered.filter(|event| instance.has(&folder(event)));
     for event in requested.chain(offered).chain(calls.iter().map(String::as_str)) {
         if enabled.iter().any(|known| known == event) {
             continue;
         }
         if !well_formed(event) || !instance.has(&format!("{}/enable", folder(event))) {
             return Err(RecordError::NoEvent { event: event.to_owned() });
+        }
+        if event == TIMERS && job.details && !job.events.iter().any(|asked| asked == TIMERS) {
+            only_ticks(instance)?;
         }
         instance.write(&format!("{}/enable", folder(event)), "1")?;
         enabled.push(event.to_owned());
@@ -76,6 +84,39 @@ pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Enabled,
         }
     }
     Ok(Enabled { events: enabled, missing })
+}
+
+/// The kernel's functions with their addresses (`/proc/kallsyms`): nothing if they cannot be read, addresses of 0
+/// without the rights.
+fn symbols() -> String {
+    std::fs::read_to_string("/proc/kallsyms").unwrap_or_default()
+}
+
+/// The lines of `/proc/kallsyms` that a reader of the recording needs: all for stacks, the tick's for timers.
+pub(super) fn symbols_of(events: &[String], stacks: bool) -> String {
+    let has_timers = events.iter().any(|event| event == TIMERS);
+    if stacks {
+        symbols()
+    } else if has_timers {
+        let symbols = symbols();
+        fairground_trace::tick_symbols(&symbols).map(|(_, line)| format!("{line}\n")).collect()
+    } else {
+        String::new()
+    }
+}
+
+/// Leaves out the timers that are not the tick's, where the addresses of the kernel's functions can be read.
+fn only_ticks(instance: &Instance) -> Result<(), RecordError> {
+    let symbols = symbols();
+    let addresses = fairground_trace::tick_symbols(&symbols).map(|(address, _)| address);
+    let ticks: Vec<String> = addresses
+        .filter(|address| *address != 0)
+        .map(|address| format!("function=={address:#x}"))
+        .collect();
+    if ticks.is_empty() {
+        return Ok(());
+    }
+    instance.write(&format!("{}/filter", folder(TIMERS)), &ticks.join("||"))
 }
 
 /// The events of the calls that the kernel has, and which it does not have, in words.

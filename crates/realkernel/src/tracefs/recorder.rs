@@ -81,7 +81,7 @@ impl Recorder {
         instance.write("buffer_size_kb", &job.kib_per_cpu.to_string())?;
         let Enabled { events, missing } = events::enable(&instance, job)?;
         let capture = Capture::open(&instance, &read(&instance, "events/header_page")?)?;
-        let snapshot = job.state.then(Snapshot::take);
+        let snapshot = job.details.then(Snapshot::take);
         let marker = instance.open("trace_marker", OpenOptions::new().write(true)).ok();
         Ok(Self { capture, marker, events, missing, snapshot, stacks: job.stacks, instance })
     }
@@ -144,11 +144,7 @@ impl Recorder {
             header_event: read(instance, "events/header_event")?,
             ftrace_formats: ftrace_formats(instance),
             systems: events::formats(instance, &self.events)?,
-            kallsyms: if self.stacks {
-                fs::read("/proc/kallsyms").unwrap_or_default()
-            } else {
-                Vec::new()
-            },
+            kallsyms: events::symbols_of(&self.events, self.stacks).into_bytes(),
             printk_formats: read(instance, "printk_formats").unwrap_or_default(),
             cmdlines: cmdlines(instance),
             clock: instance.read("trace_clock")?,

@@ -2,8 +2,8 @@
 
 use fairground_analysis::Irregularities;
 use fairground_analysis::states::{Observer, States};
-use fairground_machine::{Driven, MachineError, NewTask, Placement, Wake};
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+use fairground_machine::{Driven, MachineError, Placement, Wake};
+use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
 
 use super::judge::Asked;
 use super::knowledge::Knowledge;
@@ -24,8 +24,17 @@ pub(super) struct Cpu {
     pub(super) is_preempted: bool,
     /// The slice of the running task before the present event, ns.
     pub(super) slice_ns: u64,
+    /// What waits for the charge that goes with it.
+    due: Option<Due>,
     /// Since when the scheduler wants a pass, ns.
     pub(super) wants_from_ns: Option<u64>,
+}
+
+/// What a kernel does after it has charged the running task.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Tick,
+    Yield,
 }
 
 /// A recording being followed.
@@ -36,6 +45,8 @@ pub(super) struct Follower<'a> {
     pub(super) index: usize,
     pub(super) now_ns: u64,
     tick_ns: u64,
+    /// How much later the machine's time is than the recording's, ns.
+    pub(super) lead_ns: u64,
     pub(super) cpus: Vec<Cpu>,
     /// By task: where the scheduler placed it at `sched_waking`, and how it is woken.
     placed: Vec<Option<(Placement, Wake)>>,
@@ -49,7 +60,7 @@ pub(super) struct Follower<'a> {
     pub(super) moves: Moves,
     pub(super) knowledge: Knowledge<'a>,
     /// By task: it is of the scheduler's class.
-    of_class: Vec<bool>,
+    pub(super) of_class: Vec<bool>,
     pub(super) failure: Option<MachineError>,
 }
 
@@ -67,6 +78,7 @@ impl<'a> Follower<'a> {
             index: 0,
             now_ns: trace.start_ns,
             tick_ns,
+            lead_ns: 0,
             cpus: vec![Cpu::default(); trace.cpus as usize],
             placed: vec![None; trace.tasks().len()],
             passes: 0,
@@ -83,75 +95,6 @@ impl<'a> Follower<'a> {
     /// Whether the scheduler is no longer in charge.
     pub(super) fn is_over(&self) -> bool {
         self.driven.exit().is_some()
-    }
-
-    /// Makes the tasks that exist when the recording begins: those that its events name before any event that makes
-    /// them.
-    pub(super) fn begin(&mut self, trace: &Trace) -> Told {
-        let mut seen = vec![false; trace.tasks().len()];
-        let mut seen_cpu = vec![false; trace.cpus as usize];
-        seen[TaskId::IDLE.index()] = true;
-        for event in trace.events() {
-            let cpu = event.cpu;
-            if cpu >= trace.cpus {
-                continue;
-            }
-            let first = |task: TaskId, seen: &mut Vec<bool>| {
-                seen.get_mut(task.index()).is_some_and(|seen| !std::mem::replace(seen, true))
-            };
-            match event.kind {
-                EventKind::Switch { prev, next, .. } => {
-                    let is_first = !std::mem::replace(&mut seen_cpu[cpu as usize], true);
-                    if first(prev, &mut seen) {
-                        self.create(trace, prev, None, cpu)?;
-                        if is_first {
-                            self.put_on(cpu, prev)?;
-                        }
-                    }
-                    if first(next, &mut seen) {
-                        self.create(trace, next, None, cpu)?;
-                        self.driven.wake(cpu, next, cpu, None, Wake::default())?;
-                    }
-                }
-                EventKind::Waking { task, target_cpu, .. }
-                | EventKind::Wakeup { task, target_cpu } => {
-                    let is_first = first(task, &mut seen);
-                    let cpu = target_cpu.min(trace.cpus - 1);
-                    is_first.then(|| self.create(trace, task, None, cpu)).transpose()?;
-                }
-                EventKind::WakeupNew { task, .. } | EventKind::Fork { child: task, .. } => {
-                    first(task, &mut seen);
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets a CPU run a task from the beginning on.
-    fn put_on(&mut self, cpu: u32, task: TaskId) -> Told {
-        self.driven.wake(cpu, task, cpu, None, Wake::default())?;
-        self.driven.pick(cpu, None)?;
-        self.driven.run(task)
-    }
-
-    fn create(&mut self, trace: &Trace, task: TaskId, parent: Option<TaskId>, cpu: u32) -> Told {
-        if !self.of_class[task.index()] || task.is_idle() {
-            return Ok(());
-        }
-        let info = &trace.tasks()[task.index()];
-        self.moves.put(task, cpu);
-        self.driven.create(
-            cpu,
-            &NewTask {
-                task,
-                parent: parent.filter(|parent| !parent.is_idle()),
-                comm: &info.comm,
-                nice: info.nice.unwrap_or(0),
-                allowed_cpus: info.allowed_cpus.as_deref(),
-                cgroup: info.cgroup.map_or(0, |cgroup| cgroup.0),
-            },
-        )
     }
 
     fn follow(&mut self, trace: &Trace, event: &Event) -> Told {
@@ -176,16 +119,23 @@ impl<'a> Follower<'a> {
                 self.driven.remove(child)?;
                 self.create(trace, child, Some(parent), cpu)
             }
-            EventKind::Tick { .. } => self.on_tick(cpu),
+            EventKind::Tick { .. } => self.is_due(cpu, Due::Tick),
+            EventKind::CallEnter { call: Call::Yield, .. } => self.is_due(cpu, Due::Yield),
+            EventKind::Charge { task, runtime_ns } => self.on_charge(cpu, task, runtime_ns),
             EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(cpu, task, to_cpu),
-            EventKind::Callback { kind: CallbackKind::Yield, .. } => {
-                self.driven.yields(cpu)?;
-                self.driven.ask(cpu);
-                self.after_step()
-            }
+            EventKind::Callback { kind: CallbackKind::Yield, .. } => self.on_yield(cpu),
             EventKind::Exit { task } => self.driven.begin_exit(task),
             EventKind::Nice { task, nice } => {
+                if !std::mem::replace(&mut self.of_class[task.index()], true) {
+                    self.join_class(trace, task, cpu)?;
+                }
                 self.driven.set_nice(cpu, task, nice)?;
+                self.after_step()
+            }
+            EventKind::RtPrio { task, .. } => {
+                if std::mem::replace(&mut self.of_class[task.index()], false) {
+                    self.leave_class(task)?;
+                }
                 self.after_step()
             }
             EventKind::CgroupMove { task, to, .. } => {
@@ -200,11 +150,41 @@ impl<'a> Follower<'a> {
         }
     }
 
+    /// Whether a task is the scheduler's and sleeps.
+    fn sleeps(&self, task: TaskId) -> bool {
+        self.of_class[task.index()] && self.driven.exists(task) && !self.driven.is_runnable(task)
+    }
+
+    /// A task comes into the scheduler's class. If it runs, the machine resumes it at the next event of its CPU.
+    fn join_class(&mut self, trace: &Trace, task: TaskId, cpu: u32) -> Told {
+        match self.driven.exists(task) {
+            true => Ok(()),
+            false => self.create(trace, task, None, cpu),
+        }
+    }
+
+    /// A task goes into another class: for the scheduler it sleeps.
+    fn leave_class(&mut self, task: TaskId) -> Told {
+        let Some(cpu) = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task)) else {
+            return Ok(());
+        };
+        let running = self.driven.running(cpu);
+        if running == task {
+            return self.driven.take_cpu(cpu, Some(TaskState::Sleeping));
+        }
+        let was_taken = self.driven.is_taken(cpu);
+        self.driven.pick(cpu, None)?;
+        self.driven.run(task)?;
+        self.driven.pick(cpu, Some(TaskState::Sleeping))?;
+        self.driven.run(running)?;
+        if was_taken { self.driven.take_cpu(cpu, None) } else { Ok(()) }
+    }
+
     fn on_waking(&mut self, cpu: u32, task: TaskId, waker: TaskId) -> Told {
         let recorded = self.timeline.woken_on(self.wakings);
         self.wakings += 1;
         self.placed[task.index()] = None;
-        if !self.driven.exists(task) || self.driven.is_runnable(task) {
+        if !self.sleeps(task) {
             // It has not left its CPU yet.
             return Ok(());
         }
@@ -246,7 +226,7 @@ impl<'a> Follower<'a> {
     }
 
     fn on_wakeup(&mut self, cpu: u32, task: TaskId, to: u32) -> Told {
-        if !self.driven.exists(task) || self.driven.is_runnable(task) {
+        if !self.sleeps(task) {
             return Ok(());
         }
         let placed = match self.placed[task.index()].take() {
@@ -270,7 +250,7 @@ impl<'a> Follower<'a> {
         if !self.driven.exists(task) {
             self.create(trace, task, None, cpu)?;
         }
-        if self.driven.is_runnable(task) {
+        if !self.sleeps(task) {
             return Ok(());
         }
         self.note_slices()?;
@@ -296,6 +276,34 @@ impl<'a> Follower<'a> {
         self.after_step()
     }
 
+    fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Told {
+        let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
+        self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
+        self.settle_due(cpu)
+    }
+
+    fn on_yield(&mut self, cpu: u32) -> Told {
+        self.driven.yields(cpu)?;
+        self.driven.ask(cpu);
+        self.after_step()
+    }
+
+    /// The kernel charges the running task, then it asks the scheduler.
+    fn is_due(&mut self, cpu: u32, due: Due) -> Told {
+        self.settle_due(cpu)?;
+        self.cpus[cpu as usize].due = Some(due);
+        if self.timeline.has_charges { Ok(()) } else { self.settle_due(cpu) }
+    }
+
+    /// What waits for its charge takes place.
+    fn settle_due(&mut self, cpu: u32) -> Told {
+        match self.cpus[cpu as usize].due.take() {
+            Some(Due::Tick) => self.on_tick(cpu),
+            Some(Due::Yield) => self.on_yield(cpu),
+            None => Ok(()),
+        }
+    }
+
     /// A pass of a CPU begins that ends with the switch at an index, or without one.
     fn on_pass(&mut self, trace: &Trace, cpu: u32, switch: Option<usize>) -> Told {
         let event = switch.and_then(|index| trace.get(index));
@@ -310,13 +318,14 @@ impl<'a> Follower<'a> {
     }
 
     fn on_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState, next: TaskId) -> Told {
-        let leaves = (!prev.is_idle() && state != TaskState::Runnable).then_some(state);
+        let leaves = (!prev.is_idle() && !state.is_runnable()).then_some(state);
         if !next.is_idle() && !self.of_class[next.index()] {
             self.resume(cpu, prev)?;
             self.driven.take_cpu(cpu, leaves)?;
             return self.end_switch(cpu, prev, state);
         }
         self.resume(cpu, prev)?;
+        self.settle_due(cpu)?;
         let of_class = !prev.is_idle() && self.of_class[prev.index()];
         if of_class && leaves.is_none() && !self.driven.wants_pass(cpu) {
             // Without ticks in the recording it is not known when a slice ended.
@@ -337,8 +346,12 @@ impl<'a> Follower<'a> {
 
     fn end_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState) -> Told {
         let at = &mut self.cpus[cpu as usize];
+        // A task that is in the kernel leaves late; one that blocks before says nothing.
+        if let Some(asked) = at.asked.filter(|_| !prev.is_idle() && state.is_runnable()) {
+            self.tally.agree(asked.decision);
+        }
         (at.is_preempted, at.asked, at.wants_from_ns) = (false, None, None);
-        if state == TaskState::Dead {
+        if state.is_dead() {
             self.driven.remove(prev)?;
         }
         self.after_step()
@@ -389,7 +402,7 @@ impl<'a> Follower<'a> {
 
     fn move_clock(&mut self, now_ns: u64) -> Told {
         self.now_ns = now_ns;
-        self.driven.advance(now_ns)
+        self.driven.advance(now_ns + self.lead_ns)
     }
 
     /// What was not compared, and why.

@@ -9,7 +9,7 @@ use super::timeline;
 /// A pass that the scheduler asks for and the recording does not show.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    decision: Decision,
+    pub(super) decision: Decision,
     /// The slice of the running task before, ns.
     slice_ns: u64,
 }

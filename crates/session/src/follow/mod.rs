@@ -4,6 +4,7 @@
 //! Decisions are therefore compared one by one, on the recorded timeline. [`fairground_machine::Driven`] carries out
 //! what was recorded; [`Timeline`] says what the recording decided where no event does.
 
+mod begin;
 mod follower;
 mod judge;
 mod knowledge;
@@ -100,7 +101,8 @@ impl FollowPlan<'_> {
     pub fn run(self, watch: &dyn Watch) -> Result<Followed, Failure> {
         let label = self.scheduler.object.label.clone();
         watch.name(&label);
-        let timeline = Timeline::of(self.trace);
+        let tick_ns = self.machine.tick_ns();
+        let timeline = Timeline::of(self.trace, tick_ns);
         if !timeline.has_switches {
             return Err(Failure::new("the recording has no `sched_switch`: no decision is in it")
                 .help("record the events sched_switch, sched_waking, sched_wakeup, sched_wakeup_new, \
@@ -112,7 +114,6 @@ impl FollowPlan<'_> {
         let driven = Driven::new(&self.machine, &self.scheduler.policy, &settings, self.trace)
             .map_err(|error| failed(&error))?;
         let mut states = States::of(self.trace, false);
-        let tick_ns = self.machine.tick_ns();
         let topology = &self.machine.topology;
         let object = &self.scheduler.object.object;
         let knowledge = Knowledge::new(object, topology, self.trace);

@@ -1,7 +1,7 @@
 //! What a recording decided: for each CPU its switches, and what may have led to them.
 
 use super::passes::{PassFinder, PassSeen};
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
 
 /// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
 const REACTION_NS_MAX: u64 = 1_000_000;
@@ -34,6 +34,15 @@ struct Switched {
     from_idle: bool,
 }
 
+/// An event that may make what runs on a CPU leave.
+#[derive(Clone, Copy, Debug)]
+struct Trigger {
+    index: usize,
+    time_ns: u64,
+    /// In an interrupt of that CPU, which is over before the CPU schedules.
+    in_interrupt: bool,
+}
+
 /// The decisions of a recording.
 #[derive(Debug)]
 pub(super) struct Timeline {
@@ -41,10 +50,12 @@ pub(super) struct Timeline {
     switches: Vec<Vec<Switched>>,
     /// Passes that callbacks show, by their first events.
     pub(super) passes: Vec<PassSeen>,
-    /// By CPU: events that may make the running task leave, by their indices.
-    triggers: Vec<Vec<usize>>,
+    /// By CPU, in order.
+    triggers: Vec<Vec<Trigger>>,
     /// Whether the recording has ticks.
     pub(super) has_ticks: bool,
+    /// Whether the recording has what the kernel charged.
+    pub(super) has_charges: bool,
     pub(super) has_switches: bool,
     pub(super) has_wakings: bool,
     pub(super) has_wakeups: bool,
@@ -58,8 +69,12 @@ pub(super) struct Timeline {
     woken_on: Vec<Option<u32>>,
     /// By task: the place of its `sched_waking` in that list.
     asked_to_wake: Vec<Option<usize>>,
+    /// By task: its last `sched_waking` was in an interrupt.
+    woken_by_interrupt: Vec<bool>,
     /// How long a CPU takes to switch after it was asked to, ns, at most.
     pub(super) reaction_ns: u64,
+    /// The same where the running task is in the kernel and leaves it first (voluntary and lazy preemption), ns.
+    late_ns: u64,
 }
 
 impl Timeline {
@@ -68,13 +83,14 @@ impl Timeline {
         !self.passes.is_empty()
     }
 
-    pub(super) fn of(trace: &Trace) -> Timeline {
+    pub(super) fn of(trace: &Trace, tick_ns: u64) -> Timeline {
         let cpus = trace.cpus as usize;
         let mut timeline = Timeline {
             switches: vec![Vec::new(); cpus],
             passes: Vec::new(),
             triggers: vec![Vec::new(); cpus],
             has_ticks: false,
+            has_charges: false,
             has_switches: false,
             has_wakings: false,
             has_wakeups: false,
@@ -83,7 +99,9 @@ impl Timeline {
             end_ns: trace.end_ns,
             woken_on: Vec::new(),
             asked_to_wake: vec![None; trace.tasks().len()],
+            woken_by_interrupt: vec![false; trace.tasks().len()],
             reaction_ns: 0,
+            late_ns: if trace.origin.is_simulated() { 0 } else { tick_ns },
         };
         let mut reactions = Reactions::new(cpus);
         let mut passes = PassFinder::new(cpus);
@@ -108,12 +126,15 @@ impl Timeline {
                 self.switches[event.cpu as usize].push(Switched {
                     index: decided,
                     time_ns: event.time_ns,
-                    preempted: !prev.is_idle() && prev_state == TaskState::Runnable,
+                    preempted: !prev.is_idle() && prev_state.is_runnable(),
                     from_idle: prev.is_idle(),
                 });
             }
-            EventKind::Waking { task, .. } => {
+            EventKind::Waking { task, waker, .. } => {
                 self.has_wakings = true;
+                if let Some(by_interrupt) = self.woken_by_interrupt.get_mut(task.index()) {
+                    *by_interrupt = waker.is_idle();
+                }
                 if let Some(asked) = self.asked_to_wake.get_mut(task.index()) {
                     *asked = Some(self.woken_on.len());
                 }
@@ -125,21 +146,48 @@ impl Timeline {
                 if let Some(at) = asked.and_then(Option::take) {
                     self.woken_on[at] = Some(target_cpu);
                 }
-                if let Some(triggers) = self.triggers.get_mut(target_cpu as usize) {
-                    triggers.push(index);
-                }
+                let by_interrupt = self.woken_by_interrupt.get(task.index()) == Some(&true);
+                self.trigger(target_cpu, index, event, by_interrupt && event.cpu == target_cpu);
             }
             EventKind::Callback { kind: CallbackKind::Dispatch, .. } => self.has_dispatches = true,
             EventKind::Callback { kind: CallbackKind::Yield, .. } => {
                 self.has_yields = true;
-                self.triggers[event.cpu as usize].push(index);
+                self.trigger(event.cpu, index, event, false);
+            }
+            EventKind::CallEnter { call, .. } => {
+                self.has_yields = true;
+                if call == Call::Yield {
+                    self.trigger(event.cpu, index, event, false);
+                }
             }
             EventKind::Tick { .. } => {
                 self.has_ticks = true;
-                self.triggers[event.cpu as usize].push(index);
+                self.trigger(event.cpu, index, event, true);
             }
+            EventKind::Charge { .. } => self.has_charges = true,
             _ => {}
         }
+    }
+
+    fn trigger(&mut self, cpu: u32, index: usize, event: &Event, in_interrupt: bool) {
+        if let Some(triggers) = self.triggers.get_mut(cpu as usize) {
+            triggers.push(Trigger { index, time_ns: event.time_ns, in_interrupt });
+        }
+    }
+
+    /// Up to when a CPU switches that is asked to at a time, before the event `index`, ns: further wake-ups in the same
+    /// interrupt keep it from it.
+    fn reacts_until_ns(&self, cpu: u32, index: usize, now_ns: u64) -> u64 {
+        let triggers = &self.triggers[cpu as usize];
+        let at = triggers.partition_point(|trigger| trigger.index < index);
+        let mut until_ns = now_ns + self.reaction_ns;
+        for trigger in &triggers[at..] {
+            if !trigger.in_interrupt || trigger.time_ns > until_ns {
+                break;
+            }
+            until_ns = trigger.time_ns + self.reaction_ns;
+        }
+        until_ns
     }
 
     /// The CPU for which the task of the `nth` `sched_waking` was queued, if the recording says so.
@@ -161,27 +209,27 @@ impl Timeline {
             // It may come after the end.
             return self.end_ns <= now_ns + REACTION_NS_MAX;
         };
-        let within_ns = match next.from_idle && self.reaction_ns > 0 {
+        let until_ns = match next.from_idle && self.reaction_ns > 0 {
             // Out of an idle state.
-            true => REACTION_NS_MAX,
-            false => self.reaction_ns,
+            true => now_ns + REACTION_NS_MAX,
+            false => self.reacts_until_ns(cpu, index, now_ns).max(now_ns + self.late_ns),
         };
-        next.time_ns - now_ns.min(next.time_ns) <= within_ns
+        next.time_ns <= until_ns
     }
 
     /// What the recording decided about the task that runs on a CPU at a time, when all events before `index` have
     /// happened.
     pub(super) fn verdict(&self, cpu: u32, index: usize, now_ns: u64) -> Verdict {
+        let until_ns = self.reacts_until_ns(cpu, index, now_ns);
         let Some(next) = self.next_switch(cpu, index) else {
-            let is_open = self.end_ns <= now_ns + self.reaction_ns;
-            return if is_open { Verdict::Unclear } else { Verdict::Stays };
+            return if self.end_ns <= until_ns { Verdict::Unclear } else { Verdict::Stays };
         };
-        if next.time_ns - now_ns.min(next.time_ns) > self.reaction_ns {
+        if next.time_ns > until_ns {
             return Verdict::Stays;
         }
         let triggers = &self.triggers[cpu as usize];
-        let at = triggers.partition_point(|trigger| *trigger < index);
-        let another = triggers.get(at).is_some_and(|trigger| *trigger < next.index);
+        let at = triggers.partition_point(|trigger| trigger.index < index);
+        let another = triggers.get(at).is_some_and(|trigger| trigger.index < next.index);
         if next.preempted && !another { Verdict::Preempts } else { Verdict::Unclear }
     }
 }
@@ -215,7 +263,7 @@ impl Reactions {
                 {
                     if prev.is_idle() {
                         self.of_idle.push(ns);
-                    } else if prev_state == TaskState::Runnable {
+                    } else if prev_state.is_runnable() {
                         self.of_busy.push(ns);
                     }
                 }

@@ -53,7 +53,7 @@ pub enum TimersChoice {
     /// A high-resolution timer: at its time
     #[default]
     Hrtimer,
-    /// The tick: at the tick after its length, rounded up to ticks, has passed
+    /// The tick: at the second tick after its end
     Jiffies,
 }
 

@@ -74,6 +74,11 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
             EventKind::Migrate { task: tasks.named(task), from_cpu, to_cpu }
         }
         "sched_process_fork" => fork(fields, tasks)?,
+        "sched_stat_runtime" => {
+            let (task, rest) = one_task(fields)?;
+            let runtime_ns = value(rest, "runtime=")?.parse().ok()?;
+            EventKind::Charge { task: tasks.named(task), runtime_ns }
+        }
         "sched_process_exit" => EventKind::Exit { task: tasks.named(one_task(fields)?.0) },
         _ => return Some(Stated::Other),
     }))

@@ -49,6 +49,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::Trace;
+pub use binary::tick_symbols;
 pub use calls::system_calls;
 pub use error::ReadError;
 pub use parts::{Part, TakeParts};

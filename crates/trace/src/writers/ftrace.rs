@@ -154,6 +154,13 @@ impl<'a> Text<'a> {
                     "hrtimer_expire_entry: hrtimer=0000000000000000 function=tick_nohz_handler now={now}"
                 );
             }
+            EventKind::Charge { task, runtime_ns } => {
+                let (comm, pid) = (&self.names[task.index()], self.view.pid(task));
+                let _ = write!(
+                    self.out,
+                    "sched_stat_runtime: comm={comm} pid={pid} runtime={runtime_ns} [ns]"
+                );
+            }
             EventKind::Print { label } => {
                 let text = self.trace.label(label);
                 let _ = write!(self.out, "bpf_trace_printk: {}", escape_start(text));

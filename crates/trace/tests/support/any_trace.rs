@@ -40,6 +40,8 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
         (real(), -20..=19_i8).prop_map(|(task, nice)| EventKind::Nice { task, nice }),
         (real(), rt_prio()).prop_map(|(task, prio)| EventKind::RtPrio { task, prio }),
         task().prop_map(|task| EventKind::Tick { task }),
+        (task(), any::<u64>())
+            .prop_map(|(task, runtime_ns)| EventKind::Charge { task, runtime_ns }),
         (proptest::sample::select(&CallbackKind::ALL[..]), task())
             .prop_map(|(kind, task)| EventKind::Callback { kind, task }),
         (task(), label(), any::<u64>()).prop_map(|(task, label, value)| EventKind::Mark {

@@ -114,9 +114,7 @@ impl Toy {
             Need::CpuForever => State::Computing(None),
             Need::Block | Need::BlockHard => State::Blocked(None),
             Need::Spin | Need::SpinOn { .. } => State::Computing(None),
-            Need::SleepUntil { at_ns } | Need::TimerUntil { at_ns } | Need::Io { at_ns } => {
-                State::Blocked(Some(at_ns))
-            }
+            Need::SleepUntil { at_ns } | Need::Io { at_ns } => State::Blocked(Some(at_ns)),
             Need::Yield => State::Due,
             Need::Exit => State::Gone,
         };

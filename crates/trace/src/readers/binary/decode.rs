@@ -28,6 +28,7 @@ enum Kind {
     Fork,
     Exit,
     CgroupMove,
+    Charge,
     Timer,
     CallEnter,
     CallExit,
@@ -41,7 +42,7 @@ enum Kind {
 
 /// The events that are used: the kernel's name, the prefixes of the fields of its tasks (`comm`, `pid`, `prio`), and
 /// the names of its other fields.
-const USED: [(&str, Kind, &[&str], &[&str]); 14] = [
+const USED: [(&str, Kind, &[&str], &[&str]); 15] = [
     ("sched_switch", Kind::Switch, &["prev_", "next_"], &["prev_state"]),
     ("sched_waking", Kind::Waking, &[""], &["target_cpu"]),
     ("sched_wakeup", Kind::Wakeup, &[""], &["target_cpu"]),
@@ -50,6 +51,7 @@ const USED: [(&str, Kind, &[&str], &[&str]); 14] = [
     ("sched_process_fork", Kind::Fork, &["parent_", "child_"], &[]),
     ("sched_process_exit", Kind::Exit, &[""], &[]),
     ("cgroup_attach_task", Kind::CgroupMove, &[], &["pid", "dst_path"]),
+    ("sched_stat_runtime", Kind::Charge, &[""], &["runtime"]),
     ("hrtimer_expire_entry", Kind::Timer, &[], &["function"]),
     ("print", Kind::Mark, &[], &["buf"]),
     ("bpf_trace_printk", Kind::Print, &[], &["bpf_string"]),
@@ -147,7 +149,7 @@ impl<'k> Decoder<'k> {
             let shape = Shape::of(&format);
             types[index] = Some((format.name, shape));
         }
-        let ticks = kallsyms.lines().filter_map(tick_address).collect();
+        let ticks = tick_symbols(kallsyms).map(|(address, _)| address).collect();
         let symbols = OnceLock::new();
         Self { endian, common_type, common_pid, common_flags, types, ticks, kallsyms, symbols }
     }
@@ -193,11 +195,15 @@ impl<'k> Decoder<'k> {
     }
 }
 
-/// `ffffffff81234560 t tick_nohz_handler`
-fn tick_address(line: &str) -> Option<u64> {
-    let mut words = line.split_whitespace();
-    let (address, _, name) = (words.next()?, words.next()?, words.next()?);
-    TICK_FUNCTIONS.contains(&name).then(|| u64::from_str_radix(address, 16).ok())?
+/// The functions of the scheduler's tick in the text of `/proc/kallsyms`: the address of each, and its line there.
+pub fn tick_symbols(kallsyms: &str) -> impl Iterator<Item = (u64, &str)> {
+    kallsyms.lines().filter_map(|line| {
+        // ffffffff81234560 t tick_nohz_handler
+        let mut words = line.split_whitespace();
+        let (address, _, name) = (words.next()?, words.next()?, words.next()?);
+        let address = u64::from_str_radix(address, 16).ok()?;
+        TICK_FUNCTIONS.contains(&name).then_some((address, line))
+    })
 }
 
 /// One event.
@@ -249,6 +255,10 @@ impl<'e> EventBytes<'e, '_> {
             Kind::Fork => {
                 let parent = self.task(0, &mut tasks)?;
                 EventKind::Fork { parent, child: self.task(1, &mut tasks)? }
+            }
+            Kind::Charge => {
+                let runtime_ns = self.number(0)? as u64;
+                EventKind::Charge { task: self.task(0, &mut tasks)?, runtime_ns }
             }
             Kind::Exit => EventKind::Exit { task: self.task(0, &mut tasks)? },
             _ => return self.rare(decoder, tasks),

@@ -9,6 +9,7 @@ mod tracing_data;
 
 pub(super) use cursor::{Cursor, Endian, Why};
 pub(super) use decode::Decoder;
+pub use decode::tick_symbols;
 pub(super) use formats::TextBytes;
 pub(super) use tracing_data::{MAGIC, TracingData, event_formats, ftrace_formats, header_info};
 

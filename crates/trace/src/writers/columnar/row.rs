@@ -68,6 +68,9 @@ impl<'a> Row<'a> {
                 Row { label: Some(path(cgroup)), value, ..row("cgroup_weight") }
             }
             EventKind::Tick { task } => of("tick", task),
+            EventKind::Charge { task, runtime_ns } => {
+                Row { value: Some(runtime_ns), ..of("charge", task) }
+            }
             EventKind::Callback { kind, task } => {
                 Row { label: Some(kind.name()), task: known(task), ..row("callback") }
             }

@@ -1,0 +1,148 @@
+//! The tasks that exist when a recording begins.
+//!
+//! They have lived before: what a scheduler keeps for them is not that of new tasks. The recording does not say what it
+//! is, so the machine begins a while earlier, in which each of them wakes up once and sleeps.
+
+use fairground_machine::{NewTask, Wake};
+use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
+
+use super::follower::{Follower, Told};
+
+/// What the machine lives through before the recording begins, ns: whole ticks at every HZ, and longer than what any
+/// scheduler remembers of a sleep in its placement of a task.
+const LEAD_NS: u64 = 3_000_000_000;
+
+/// What a task does when the recording begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Runs,
+    Waits,
+    Sleeps,
+}
+
+/// A task that exists when the recording begins.
+#[derive(Clone, Copy, Debug)]
+struct Present {
+    task: TaskId,
+    cpu: u32,
+    doing: Doing,
+}
+
+/// The tasks that a recording's events name before any event that makes them, in the order of these events.
+fn present(trace: &Trace) -> Vec<Present> {
+    let mut found = Vec::new();
+    let mut seen = vec![false; trace.tasks().len()];
+    let mut seen_cpu = vec![false; trace.cpus as usize];
+    seen[TaskId::IDLE.index()] = true;
+    let mut note = |task: TaskId, cpu: u32, doing: Option<Doing>| {
+        let is_first =
+            seen.get_mut(task.index()).is_some_and(|seen| !std::mem::replace(seen, true));
+        if let Some(doing) = doing.filter(|_| is_first) {
+            found.push(Present { task, cpu, doing });
+        }
+    };
+    for Event { cpu, kind, .. } in trace.events().filter(|event| event.cpu < trace.cpus) {
+        match kind {
+            EventKind::Switch { prev, next, .. } => {
+                let is_first = !std::mem::replace(&mut seen_cpu[cpu as usize], true);
+                note(prev, cpu, Some(if is_first { Doing::Runs } else { Doing::Sleeps }));
+                note(next, cpu, Some(Doing::Waits));
+            }
+            EventKind::Waking { task, target_cpu, .. } | EventKind::Wakeup { task, target_cpu } => {
+                note(task, target_cpu.min(trace.cpus - 1), Some(Doing::Sleeps));
+            }
+            EventKind::WakeupNew { task, .. } | EventKind::Fork { child: task, .. } => {
+                note(task, cpu, None);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+impl Follower<'_> {
+    /// Makes the tasks that exist when the recording begins, and lets time pass up to there.
+    pub(super) fn begin(&mut self, trace: &Trace) -> Told {
+        let present = present(trace);
+        for &Present { task, cpu, .. } in &present {
+            self.create(trace, task, None, cpu)?;
+        }
+        let present: Vec<Present> =
+            present.into_iter().filter(|one| self.driven.exists(one.task)).collect();
+        if present.is_empty() {
+            return Ok(());
+        }
+        self.live_before(trace, &present)?;
+        for &Present { task, cpu, doing } in &present {
+            match doing {
+                Doing::Runs => self.put_on(cpu, task)?,
+                Doing::Waits => self.driven.wake(cpu, task, cpu, None, Wake::default())?,
+                Doing::Sleeps => {}
+            }
+        }
+        self.driven.take_moves(&mut Vec::new());
+        Ok(())
+    }
+
+    /// Each task wakes for the first time and sleeps; one of each CPU runs for a while, so that the clocks of the queues
+    /// leave the others behind, and sleeps as well.
+    fn live_before(&mut self, trace: &Trace, present: &[Present]) -> Told {
+        self.lead_ns = LEAD_NS;
+        let runs_ns = LEAD_NS / 2;
+        let mut lives = vec![None; trace.cpus as usize];
+        for &Present { task, cpu, .. } in present {
+            let how = Wake { is_new: true, ..Wake::default() };
+            self.driven.wake(cpu, task, cpu, None, how)?;
+            self.switch_to(cpu, None, task)?;
+            self.switch_to(cpu, Some(TaskState::Sleeping), TaskId::IDLE)?;
+            lives[cpu as usize].get_or_insert(task);
+        }
+        let lives =
+            || lives.iter().enumerate().filter_map(|(cpu, task)| Some((cpu as u32, (*task)?)));
+        for (cpu, task) in lives() {
+            self.put_on(cpu, task)?;
+        }
+        self.driven.advance(trace.start_ns + runs_ns)?;
+        for (cpu, task) in lives() {
+            self.driven.charge(cpu, task, runs_ns)?;
+            self.switch_to(cpu, Some(TaskState::Sleeping), TaskId::IDLE)?;
+        }
+        self.driven.advance(trace.start_ns + LEAD_NS)
+    }
+
+    /// Lets a CPU run a task that sleeps.
+    fn put_on(&mut self, cpu: u32, task: TaskId) -> Told {
+        self.driven.wake(cpu, task, cpu, None, Wake::default())?;
+        self.switch_to(cpu, None, task)
+    }
+
+    fn switch_to(&mut self, cpu: u32, leaves: Option<TaskState>, next: TaskId) -> Told {
+        self.driven.pick(cpu, leaves)?;
+        self.driven.run(next)
+    }
+
+    pub(super) fn create(
+        &mut self,
+        trace: &Trace,
+        task: TaskId,
+        parent: Option<TaskId>,
+        cpu: u32,
+    ) -> Told {
+        if !self.of_class[task.index()] || task.is_idle() {
+            return Ok(());
+        }
+        let info = &trace.tasks()[task.index()];
+        self.moves.put(task, cpu);
+        self.driven.create(
+            cpu,
+            &NewTask {
+                task,
+                parent: parent.filter(|parent| !parent.is_idle()),
+                comm: &info.comm,
+                nice: info.nice.unwrap_or(0),
+                allowed_cpus: info.allowed_cpus.as_deref(),
+                cgroup: info.cgroup.map_or(0, |cgroup| cgroup.0),
+            },
+        )
+    }
+}
