@@ -34,6 +34,7 @@ mod original_programs;
 mod policy_cost;
 mod prt_laws;
 mod random_workloads;
+mod real_time_laws;
 mod recording;
 mod rfs_averages;
 mod rfs_history;

@@ -141,7 +141,7 @@ impl Accounting {
             self.services.add_task(weight, cgroup);
             self.tasks.push(TaskAccount {
                 since_ns: self.window_time(since_ns),
-                nice_known: info.nice.is_some(),
+                nice_known: info.nice.is_some() || info.rt_prio.is_some(),
                 was_queued: false,
                 weight,
                 cgroup,

@@ -20,11 +20,13 @@ pub(crate) enum CpuEvent {
     Signal = 2,
     /// The timer interrupt for the first sleep that ends on the CPU.
     Timer = 3,
+    /// The timer of the CPU's deadline server.
+    Server = 4,
 }
 
 impl CpuEvent {
-    const ALL: [CpuEvent; 4] =
-        [CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Signal, CpuEvent::Timer];
+    const ALL: [CpuEvent; 5] =
+        [CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Signal, CpuEvent::Timer, CpuEvent::Server];
 }
 
 /// A possible event: each has one slot of the queue.

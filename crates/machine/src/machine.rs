@@ -223,6 +223,7 @@ impl Machine {
             EventHandle::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
             EventHandle::Cpu(cpu, CpuEvent::Signal) => self.signal_event(cpu),
             EventHandle::Cpu(cpu, CpuEvent::Timer) => self.timer_due(cpu),
+            EventHandle::Cpu(cpu, CpuEvent::Server) => self.server_event(cpu),
             EventHandle::Task(number) => self.sleep_over(Slot(number)),
             EventHandle::Timer(number) => self.timer_event(number),
             EventHandle::Machine(agenda::TICK) => self.tick_event(),

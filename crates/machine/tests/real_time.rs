@@ -183,6 +183,28 @@ fn round_robin_shares_in_turns_of_100_ms() {
     }
 }
 
+/// By the second: what the scheduler's tasks get beside a real-time task that never stops.
+#[test]
+fn the_scheduler_keeps_a_twentieth_of_a_cpu_that_real_time_tasks_want() {
+    let w = workload(vec![
+        on(0, hog("hog")),
+        on(1, hog("alone")),
+        on(0, fifo("rt", 50, late(100 * MS, 100_000 * MS))),
+    ]);
+    let policy = policy("higher");
+    let config = MachineConfig { hz: 1000, ..free_machine(2) };
+    let result = simulate(&config, &policy, &[], &w, 6_000 * MS);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
+    let stays: Vec<(u64, u64)> = stays(&result.trace, "hog")
+        .into_iter()
+        .filter(|(from, to)| to - from > MS)
+        .map(|(from, to)| (from / MS, to / MS))
+        .collect();
+    // It had its 50 ms in the first 100; the last moment is 950 ms behind these.
+    let expected = [(0, 100), (1050, 1100), (2050, 2100), (3050, 3100), (4050, 4100), (5050, 5100)];
+    assert_eq!(stays, expected);
+}
+
 #[test]
 fn a_lone_task_of_round_robin_goes_on() {
     let w = workload(vec![rr("a", 10, vec![Op::RunForever]), rr("low", 9, vec![Op::RunForever])]);

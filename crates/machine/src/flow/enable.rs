@@ -66,6 +66,7 @@ impl Machine {
         let cmask = program.alloc(Cids::mask_bytes(cpus), 8)?;
         publish_cgroups(&program, &mut cgroups)?;
         let mut kernel = new_kernel(config, policy, slab, masks, cgroups);
+        kernel.rt = RtQueues::new(cpus, workload.uses_real_time());
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
@@ -303,7 +304,7 @@ fn new_kernel(
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
-        rt: RtQueues::new(cpus),
+        rt: RtQueues::new(0, false),
         spinners: Spinners::default(),
         builtin_idle,
         this_cpu: 0,

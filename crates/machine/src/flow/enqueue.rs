@@ -31,6 +31,9 @@ impl Machine {
         let (cpu, migrating) = (task.cpu, task.migrating);
         self.kernel.task(slot).publish_flags(mem)?;
         self.kernel.rq(cpu).add_running(mem)?;
+        if self.kernel.rt.is_used() {
+            self.kernel.start_server(cpu);
+        }
         if !migrating {
             self.call_task(Op::Runnable, slot, Some(enq_flags));
         }

@@ -78,8 +78,7 @@ impl Machine {
 
     /// `balance_rt` and `pick_task_rt`: what the class runs next on a CPU; `None`: it has nothing to run there. `prev`
     /// has run, and is off the run queue if it blocks.
-    #[inline(never)]
-    pub(crate) fn pick_rt(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Option<Pick>> {
+    fn pick_rt(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Option<Pick>> {
         if let Some(slot) = prev {
             let task = self.kernel.task(slot);
             let left_priority = task.rt.priority();
@@ -89,6 +88,35 @@ impl Machine {
         }
         let first = self.kernel.rt.first(cpu);
         Ok(first.map(|slot| if prev == Some(slot) { Pick::Keep } else { Pick::Task(slot) }))
+    }
+
+    /// The classes in their order: the scheduler's while its deadline server runs, the real-time class, the scheduler's.
+    #[inline(never)]
+    pub(crate) fn pick_of_classes(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
+        let own = prev.filter(|slot| !self.kernel.task(*slot).rt.is_rt());
+        if self.kernel.rt.is_served(cpu) {
+            match self.pick_scx(cpu, own)? {
+                Pick::Idle => self.kernel.rt.stop_server(cpu),
+                pick => return Ok(pick),
+            }
+        }
+        match self.pick_rt(cpu, prev)? {
+            Some(pick) => Ok(pick),
+            None => self.pick_scx(cpu, own),
+        }
+    }
+
+    /// `dl_server_timer`, an interrupt of the CPU.
+    pub(crate) fn server_event(&mut self, cpu: u32) -> Step {
+        self.on_cpu(cpu, |machine| {
+            machine.kernel.wake_from_idle(cpu);
+            machine.kernel.update_curr(machine.program.memory(), cpu)?;
+            machine.kernel.book_idle(cpu);
+            machine.kernel.expire_server(cpu);
+            let ns = machine.kernel.cost.timer_irq_ns;
+            machine.kernel.charge_irqs_off(cpu, ns);
+            Ok(())
+        })
     }
 
     /// `push_rt_tasks`: tasks that wait on a CPU, the highest first, go to CPUs that run something lower.

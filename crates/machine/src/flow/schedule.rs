@@ -84,13 +84,15 @@ impl Machine {
     /// higher class had the CPU; `dispatch`.
     #[inline(always)]
     pub(crate) fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
-        let mut prev = prev;
-        if self.kernel.rt.is_used() {
-            if let Some(pick) = self.pick_rt(cpu, prev)? {
-                return Ok(pick);
-            }
-            prev = prev.filter(|slot| !self.kernel.task(*slot).rt.is_rt());
+        match self.kernel.rt.is_used() {
+            true => self.pick_of_classes(cpu, prev),
+            false => self.pick_scx(cpu, prev),
         }
+    }
+
+    /// `pick_task_scx`. `prev`: what ran, if it is a task of the scheduler.
+    #[inline(always)]
+    pub(crate) fn pick_scx(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
         self.acquire_cpu(cpu);
         self.kernel.rq(cpu).in_balance = true;
         let keep = self.balance(cpu, prev);

@@ -54,6 +54,9 @@ impl Kernel {
         if slice != abi::SLICE_INF && slice != 0 {
             task.set_slice(mem, slice - slice.min(delta))?;
         }
+        if self.rt.is_used() {
+            self.consume_server(cpu, delta, false);
+        }
         Ok(())
     }
 
@@ -176,7 +179,10 @@ impl Kernel {
         let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
         if rq.is_idle() {
-            rq.time.book_idle(now);
+            let rested = rq.time.book_idle(now);
+            if self.rt.is_used() {
+                self.consume_server(cpu, rested, true);
+            }
         }
     }
 

@@ -22,11 +22,13 @@ impl CpuTime {
         self.idle_since_ns = now_ns;
     }
 
-    /// Books the time of the idle task, which runs, up to now.
+    /// Books the time of the idle task, which runs, up to now: how long that was, ns.
     #[inline]
-    pub(crate) fn book_idle(&mut self, now_ns: u64) {
-        self.idle_ns += now_ns - self.idle_since_ns;
+    pub(crate) fn book_idle(&mut self, now_ns: u64) -> u64 {
+        let rested_ns = now_ns - self.idle_since_ns;
+        self.idle_ns += rested_ns;
         self.idle_since_ns = now_ns;
+        rested_ns
     }
 
     /// Time of tasks that is booked, ns.

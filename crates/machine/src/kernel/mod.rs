@@ -22,6 +22,7 @@ mod permission;
 mod queues;
 mod rq;
 mod rt;
+mod server;
 mod sleep;
 mod spinners;
 mod task;

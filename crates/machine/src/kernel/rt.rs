@@ -2,8 +2,10 @@
 
 use fairground_workload::SchedPolicy;
 
+use super::server::{Demand, Server};
 use super::{Kernel, Slot};
 use crate::cpuset::CpuMask;
+use crate::events::{CpuEvent, EventHandle};
 use crate::topology::CpuPlace;
 
 /// The turn of a task of `SCHED_RR`, ns (`RR_TIMESLICE`).
@@ -71,19 +73,22 @@ impl RtEntity {
 /// The run queues of the class (`struct rt_rq`): runnable tasks, the running one included, the next one first.
 #[derive(Debug)]
 pub(crate) struct RtQueues {
-    /// A task is or was of the class.
+    /// A task of the workload is, or may come to be, of the class.
     used: bool,
     /// By CPU: tasks with their priorities.
     queues: Vec<Vec<(u8, Slot)>>,
+    /// By CPU: what keeps the class from starving the scheduler's.
+    servers: Vec<Server>,
 }
 
 impl RtQueues {
-    /// Empty queues of so many CPUs.
-    pub(crate) fn new(cpus: u32) -> RtQueues {
-        RtQueues { used: false, queues: vec![Vec::new(); cpus as usize] }
+    /// Empty queues of so many CPUs, for a workload that has tasks of the class or not.
+    pub(crate) fn new(cpus: u32, used: bool) -> RtQueues {
+        let cpus = cpus as usize;
+        RtQueues { used, queues: vec![Vec::new(); cpus], servers: vec![Server::new(); cpus] }
     }
 
-    /// Whether a task is or was of the class.
+    /// Whether a task of the workload is, or may come to be, of the class.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
         self.used
@@ -91,7 +96,6 @@ impl RtQueues {
 
     /// Adds a task behind, or at the `head` of, those of its priority.
     pub(crate) fn push(&mut self, cpu: u32, slot: Slot, priority: u8, head: bool) {
-        self.used = true;
         let queue = &mut self.queues[cpu as usize];
         let place = match head {
             true => queue.partition_point(|(other, _)| *other > priority),
@@ -117,6 +121,16 @@ impl RtQueues {
         !alone
     }
 
+    /// Whether the scheduler's class runs above this one on a CPU, by its deadline server.
+    pub(crate) fn is_served(&self, cpu: u32) -> bool {
+        self.servers[cpu as usize].is_running()
+    }
+
+    /// The server of a CPU finds no task of the scheduler.
+    pub(crate) fn stop_server(&mut self, cpu: u32) {
+        self.servers[cpu as usize].stop();
+    }
+
     /// `_pick_next_task_rt`: the task that runs next on a CPU.
     #[inline]
     pub(crate) fn first(&self, cpu: u32) -> Option<Slot> {
@@ -135,6 +149,35 @@ impl RtQueues {
 }
 
 impl Kernel {
+    /// A task of the scheduler is runnable on a CPU: its deadline server is there for it.
+    pub(crate) fn start_server(&mut self, cpu: u32) {
+        let demand = self.rt.servers[cpu as usize].start(self.clock.now_ns());
+        self.serve(cpu, demand);
+    }
+
+    /// A task of the scheduler, or the idle task, ran on a CPU for so many ns up to now.
+    pub(crate) fn consume_server(&mut self, cpu: u32, ran_ns: u64, by_idle: bool) {
+        let now_ns = self.clock.now_ns();
+        let demand = self.rt.servers[cpu as usize].consume(now_ns, ran_ns, by_idle);
+        self.serve(cpu, demand);
+    }
+
+    /// The timer of a CPU's server expires.
+    pub(crate) fn expire_server(&mut self, cpu: u32) {
+        let demand = self.rt.servers[cpu as usize].expire(self.clock.now_ns());
+        self.serve(cpu, demand);
+    }
+
+    fn serve(&mut self, cpu: u32, demand: Demand) {
+        if let Some(at_ns) = demand.timer_ns {
+            let at_ns = at_ns.max(self.clock.now_ns());
+            self.events.arm(EventHandle::Cpu(cpu, CpuEvent::Server), at_ns);
+        }
+        if demand.resched {
+            self.resched_curr(cpu);
+        }
+    }
+
     /// The real-time priority of what a CPU runs; 0 for a task of the scheduler and the idle task.
     pub(crate) fn running_priority(&self, cpu: u32) -> u8 {
         self.cpus[cpu as usize].curr().map_or(0, |slot| self.task(slot).rt.priority())
@@ -197,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_is_first_and_equals_come_in_turn() {
-        let mut queues = RtQueues::new(1);
+        let mut queues = RtQueues::new(1, true);
         for (slot, priority) in [(1, 10), (2, 50), (3, 10), (4, 50)] {
             queues.push(0, Slot(slot), priority, false);
         }
