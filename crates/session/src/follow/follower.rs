@@ -329,6 +329,7 @@ impl<'a> Follower<'a> {
         let chosen = self.driven.pick(cpu, leaves.filter(|_| of_class))?;
         self.judge_pick(cpu, prev, next, chosen);
         if !next.is_idle() {
+            self.judge_move_of(next);
             self.moves.put(next, cpu);
         }
         self.driven.run(next)?;
@@ -338,7 +339,7 @@ impl<'a> Follower<'a> {
     fn end_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState) -> Told {
         let at = &mut self.cpus[cpu as usize];
         (at.is_preempted, at.asked, at.wants_from_ns) = (false, None, None);
-        if state == TaskState::Dead {
+        if matches!(state, TaskState::Dead | TaskState::Zombie) {
             self.driven.remove(prev)?;
         }
         self.after_step()
