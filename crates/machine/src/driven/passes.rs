@@ -40,6 +40,7 @@ impl Driven {
         self.note_moves();
         let machine = &mut self.machine;
         machine.kernel.this_cpu = cpu;
+        let leaves = leaves.map(as_blocked);
         let was_taken = std::mem::take(&mut self.taken[cpu as usize]);
         let (meter, moves) = (machine.meter(), self.moves.len());
         let prev = machine.kernel.cpus[cpu as usize].curr();
@@ -77,6 +78,10 @@ impl Driven {
                 self.take_slice(slot)?;
             }
             if let Some(slot) = next {
+                let kernel = &self.machine.kernel;
+                if kernel.runs(slot) && kernel.task(slot).cpu != pass.cpu {
+                    self.vacate(slot)?;
+                }
                 self.quietly(|machine| machine.bring(slot, pass.cpu))?;
             }
         }
@@ -118,6 +123,7 @@ impl Driven {
 
     fn leave_to_others(&mut self, cpu: u32, leaves: Option<TaskState>) -> Result<(), MachineError> {
         self.machine.kernel.this_cpu = cpu;
+        let leaves = leaves.map(as_blocked);
         self.told(|machine| {
             let prev = machine.kernel.cpus[cpu as usize].curr();
             if let (Some(slot), Some(state)) = (prev, leaves) {
@@ -233,6 +239,19 @@ impl Driven {
         set.map_err(MachineError::Memory)
     }
 
+    /// A task leaves the CPU on which it runs, which goes idle: events of the recording are missing.
+    pub(super) fn vacate(&mut self, slot: Slot) -> Result<(), MachineError> {
+        let cpu = self.machine.kernel.task(slot).cpu;
+        let this_cpu = std::mem::replace(&mut self.machine.kernel.this_cpu, cpu);
+        self.take_slice(slot)?;
+        let meter = self.machine.meter();
+        let left = self.quietly(|machine| {
+            machine.switch(cpu, Some(slot), TaskState::Runnable, None, meter).map(|_| ())
+        });
+        self.machine.kernel.this_cpu = this_cpu;
+        left
+    }
+
     /// The task that the scheduler chose does not run: it goes back to the scheduler, on the CPU where it was.
     fn send_back(&mut self, pass: &Pass) -> Result<(), MachineError> {
         let Some(slot) = pass.chosen.filter(|slot| Some(*slot) != pass.prev) else { return Ok(()) };
@@ -265,6 +284,12 @@ impl Driven {
         }
         result.map_err(MachineError::Memory)
     }
+}
+
+/// The state in which a task blocks: one that its parent has still to reap is dead (`do_task_dead`; `sched_switch`
+/// shows `EXIT_ZOMBIE`).
+fn as_blocked(state: TaskState) -> TaskState {
+    if state == TaskState::Zombie { TaskState::Dead } else { state }
 }
 
 impl Machine {

@@ -4,7 +4,7 @@ use fairground_trace::TaskId;
 use fairground_workload::{CpuList, SchedPolicy};
 
 use super::Driven;
-use crate::abi::wake;
+use crate::abi::{deq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
 use crate::flow::{Birth, Step};
@@ -196,12 +196,17 @@ impl Driven {
         self.told(|machine| machine.kernel.task(slot).publish_exiting(machine.program.memory()))
     }
 
-    /// `sched_ext_free`: a task that has left its CPU dead is gone. Callbacks: `disable`, `exit_task`.
+    /// `sched_ext_free`: a task that has left its CPU dead is gone. Callbacks: `disable`, `exit_task`. A task that runs
+    /// or waits, because events are missing, leaves its CPU or its queue first.
     ///
     /// # Errors
     /// A fault of the machine.
     pub fn remove(&mut self, task: TaskId) -> Result<(), MachineError> {
         let Some(slot) = self.slot(task) else { return Ok(()) };
+        if self.machine.kernel.runs(slot) {
+            self.vacate(slot)?;
+        }
+        self.quietly(|machine| machine.dequeue_task(slot, deq::SLEEP))?;
         self.told(|machine| {
             machine.exit_task(slot);
             machine.reap(slot);

@@ -338,6 +338,7 @@ impl<'a> Follower<'a> {
         let chosen = self.driven.pick(cpu, leaves.filter(|_| of_class))?;
         self.judge_pick(cpu, prev, next, chosen);
         if !next.is_idle() {
+            self.judge_move_of(next);
             self.moves.put(next, cpu);
         }
         self.driven.run(next)?;

@@ -106,6 +106,24 @@ impl Follower<'_> {
         Ok(())
     }
 
+    /// Between a pass's choice and what runs then: a task runs next that the recording has moved for this pass. The
+    /// scheduler has moved it, too, or its time to do so is over.
+    pub(super) fn judge_move_of(&mut self, task: TaskId) {
+        let expected = self.moves.expected.iter().position(|open| open.task == task);
+        let Some(Open { cpu, .. }) = expected.map(|at| self.moves.expected.remove(at)) else {
+            return;
+        };
+        let recorded = self.moves.recorded[task.index()];
+        match self.driven.cpu_of(task) {
+            Some(at) if at != recorded => {
+                let (of_recording, of_scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(at));
+                let kind = Kind::OnlyRecordingMoves;
+                self.differ(Decision::Move, kind, (cpu, task), of_recording, of_scheduler, &[task]);
+            }
+            _ => self.tally.agree(Decision::Move),
+        }
+    }
+
     fn settle_move(&mut self, open: Open, kind: Kind) -> Told {
         let Open { task, cpu, .. } = open;
         let recorded = self.moves.recorded[task.index()];
