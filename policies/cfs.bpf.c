@@ -461,6 +461,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init_task, struct task_struct *p, struct scx_in
     if (!t)
         return -ENOMEM;
     t->is_new = true;
+    wakees_of_parent(&t->record, args->fork);
     t->group = args->cgroup ? group_of_cgroup(args->cgroup) : 0;
     t->avg_wakeup_ns = sched_wakeup_granularity_ns * tunable_factor();
     return 0;

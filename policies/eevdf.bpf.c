@@ -392,6 +392,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
             !eligible(q, t->vruntime) && delay_dequeue(q, cpu, t, (u32)p->pid)) {
             if (rule_delay_keeps)
                 t->vlag = lag_of(t, q, average(q));
+            load_lingers(&t->record);
             return;
         }
         t->vlag = lag_of(t, q, average(q));
@@ -445,6 +446,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init_task, struct task_struct *p, struct scx_
     if (!t)
         return -ENOMEM;
     t->is_new = true;
+    wakees_of_parent(&t->record, args->fork);
     t->kind = SLICE_KINDS;
     return 0;
 }

@@ -214,11 +214,13 @@ static __always_inline void note_newidle(struct balance_domain *d, u32 success)
 {
     u64 now, ratio = 0;
 
+    if (rule_imbalance != IMBALANCE_BY_KIND)
+        return;
     d->newidle_success += success;
     if (++d->newidle_call < NEWIDLE_RATIO_MAX)
         return;
     now = scx_bpf_now();
-    if (NI_RATE)
+    if (NEWIDLE_BY_RATE)
         ratio = (now - d->newidle_stamp_ns) >> 22;
     d->newidle_stamp_ns = now;
     d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_RATIO_MAX);
@@ -231,7 +233,7 @@ static __always_inline u32 newidle_throw(struct balance_domain *d)
 {
     u32 sides = 1 + d->newidle_ratio;
 
-    if (!NEWIDLE_BY_CHANCE || sides > NEWIDLE_RATIO_MAX)
+    if (rule_imbalance != IMBALANCE_BY_KIND || !NEWIDLE_BY_CHANCE || sides > NEWIDLE_RATIO_MAX)
         return 1;
     if (bpf_get_prandom_u32() % NEWIDLE_RATIO_MAX <= sides)
         return (NEWIDLE_RATIO_MAX + sides / 2) / sides;

@@ -29,6 +29,7 @@ struct balance_record {
     u64 flip_jiffy; /* when the flips were halved last */
     u32 weight;     /* the weight of its load in the CPU's sum */
     u32 load_cpu;   /* CPU + 1; 0: none, it is new; LOAD_GONE: it left one and has joined no other */
+    u32 lingers;    /* it sleeps, and counts as load of its CPU (a delayed entity) */
     u32 last_wakee; /* pid */
     u32 wakee_flips;
     u32 recent_cpu; /* CPU + 1 before the last one */
@@ -43,6 +44,8 @@ struct pelt cpu_pelt[MAX_CPUS];
  * (cfs_rq->removed).
  */
 struct pelt cpu_removed[MAX_CPUS];
+/* The weight of the tasks that sleep on a CPU and still count as its load (load_lingers). */
+u64 cpu_lingering[MAX_CPUS];
 
 /* An idle CPU that was chosen for a task that is not in its queue yet: wake-ups from another CPU may take time. */
 bool cpu_claimed[MAX_CPUS];
@@ -86,7 +89,8 @@ static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
     if ((s64)(now - sums->at) <= 0)
         return sums;
     span = pelt_span(sums->at, now);
-    sums->load = pelt_after(sums->load, span, cpu_tasks[BOUNDED(cpu, MAX_CPUS)].weight);
+    sums->load = pelt_after(sums->load, span, cpu_tasks[BOUNDED(cpu, MAX_CPUS)].weight +
+                                                  READ_ONCE(cpu_lingering[BOUNDED(cpu, MAX_CPUS)]));
     sums->runnable = pelt_after(sums->runnable, span, nr);
     sums->util = pelt_after(sums->util, span, nr > 0);
     sums->at = now;
@@ -213,6 +217,44 @@ static __always_inline void load_goes(const struct balance_record *r, u64 now)
     __sync_fetch_and_add(&removed->load, left.load * r->weight);
 }
 
+/* A task that lingered no longer does: it is dequeued, or wakes up. Its CPU's sums are up to date. */
+static __always_inline void linger_ends(struct balance_record *r, u64 now)
+{
+    u64 passed = now - r->pelt.at, load = r->pelt.load;
+
+    if (!r->lingers)
+        return;
+    r->lingers = 0;
+    __sync_fetch_and_sub(&cpu_lingering[BOUNDED(r->load_cpu - 1, MAX_CPUS)], r->weight);
+    if ((s64)passed > 0)
+        load = pelt_after(load, pelt_span(r->pelt.at, now), 1);
+    task_pelt_until(&r->pelt, now, false, 0);
+    r->pelt.load = load;
+}
+
+/*
+ * A task sleeps and stays queued (sched_delayed): until load_lingered() it counts as load, but neither as runnable nor
+ * as running (se_runnable, update_load_avg of a delayed entity). After load_leaves() and leave_cpu().
+ */
+static __always_inline void load_lingers(struct balance_record *r)
+{
+    if (rule_wake != WAKE_FAIR || nr_cpus == 1 || !r->load_cpu || r->load_cpu == LOAD_GONE || r->lingers)
+        return;
+    r->lingers = 1;
+    __sync_fetch_and_add(&cpu_lingering[BOUNDED(r->load_cpu - 1, MAX_CPUS)], r->weight);
+}
+
+/* It is dequeued. */
+static __noinline void load_lingered(struct balance_record *r)
+{
+    u64 now = pelt_now();
+
+    if (!r || !r->lingers)
+        return;
+    cpu_pelt_until(r->load_cpu - 1, now);
+    linger_ends(r, now);
+}
+
 /*
  * set_task_cpu of a waking task: its sums leave the CPU on which it slept when its new CPU is known, although it may
  * be queued there much later.
@@ -221,6 +263,8 @@ static __always_inline void load_departs(struct balance_record *r, u32 cpu)
 {
     if (rule_wake != WAKE_FAIR || !r->load_cpu || r->load_cpu == LOAD_GONE || r->load_cpu == cpu + 1)
         return;
+    if (unlikely(r->lingers))
+        load_lingered(r);
     load_goes(r, pelt_now());
     r->load_cpu = LOAD_GONE;
 }
@@ -234,6 +278,11 @@ static __noinline void sums_join(const struct task_struct *p, struct balance_rec
     cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = false;
     r->ran_ns = p->se.sum_exec_runtime;
     sums = cpu_pelt_until(cpu, now);
+    if (unlikely(r->lingers)) {
+        if (r->load_cpu != cpu + 1)
+            cpu_pelt_until(r->load_cpu - 1, now);
+        linger_ends(r, now);
+    }
     if (!r->load_cpu) {
         pelt_of_new(&r->pelt, sums, weight, now);
     } else {
@@ -270,6 +319,13 @@ static __noinline void sums_leave(const struct task_struct *p, struct balance_re
 
     cpu_pelt_until(cpu, now);
     task_pelt_until(&r->pelt, now, true, (p->se.sum_exec_runtime - r->ran_ns) >> PELT_UNIT_SHIFT);
+    if (unlikely(p->__state & TASK_DEAD)) {
+        /* task_dead_fair: nothing of it stays behind. */
+        __sync_fetch_and_add(&cpu_removed[BOUNDED(cpu, MAX_CPUS)].runnable, r->pelt.runnable);
+        __sync_fetch_and_add(&cpu_removed[BOUNDED(cpu, MAX_CPUS)].util, r->pelt.util);
+        __sync_fetch_and_add(&cpu_removed[BOUNDED(cpu, MAX_CPUS)].load, r->pelt.load * r->weight);
+        r->load_cpu = LOAD_GONE;
+    }
 }
 
 /* It is no longer runnable there; before leave_cpu. */

@@ -223,6 +223,9 @@ TUNABLE(
 TUNABLE(
     bool, SIS_UTIL, BALANCE_DEFAULT(IDLE_SCAN), UNIT("bool"), BALANCE_SETS(IDLE_SCAN),
     DOC("the busier a cache, the fewer of its CPUs a wake-up searches for an idle one (5.19; `cfs` and `eevdf`)"));
+TUNABLE(u32, wakee_flips_at_start, 16, UNIT("count"),
+        DOC("how many different tasks a task counts as having woken recently when the scheduler does not know its "
+            "parent: tasks inherit that from the first processes of a system (`cfs` and `eevdf` of 6.1 and later)"));
 TUNABLE(const volatile bool, trace_balance, false, UNIT("bool"),
         DOC("prints one line for each decision of the balancer: which rule acted, and the numbers"));
 

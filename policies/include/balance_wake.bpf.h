@@ -19,8 +19,8 @@
  *
  * A new task: balance_fork.bpf.h. In a busy cache the search covers fewer CPUs (SIS_UTIL, update_idle_scan).
  *
- * Not modelled: wake-ups by interrupts (they count as wake-ups by the interrupted task), idle cores before idle
- * threads, asymmetric capacities, per-CPU kernel threads.
+ * Tasks inherit f, so that every task of a system that is up has some. Not modelled: idle cores before idle threads,
+ * asymmetric capacities, per-CPU kernel threads.
  */
 #ifndef FAIRGROUND_BALANCE_WAKE_BPF_H
 #define FAIRGROUND_BALANCE_WAKE_BPF_H
@@ -74,6 +74,30 @@ static __always_inline bool is_wide(const struct balance_record *waker, const st
     u32 more = a > b ? a : b, less = a > b ? b : a;
 
     return less >= cpus && more >= less * cpus;
+}
+
+/*
+ * A new task begins with its parent's count of different tasks woken: dup_task_struct copies it, and nothing resets
+ * it. So it comes from the first processes of the system, which wake many: wakee_flips_at_start for tasks that exist
+ * before the scheduler, and for those of a parent that it does not have. In ops.init_task; the parent is the current
+ * task.
+ */
+static __always_inline void wakees_of_parent(struct balance_record *r, bool is_new)
+{
+    struct task_struct *parent = (struct task_struct *)bpf_get_current_task_btf();
+    struct balance_record *from;
+
+    if (rule_wake != WAKE_FAIR)
+        return;
+    from = is_new && parent ? balance_record_of(parent) : NULL;
+    if (!from) {
+        r->wakee_flips = wakee_flips_at_start;
+        r->flip_jiffy = bpf_jiffies64();
+        return;
+    }
+    r->last_wakee = from->last_wakee;
+    r->wakee_flips = from->wakee_flips;
+    r->flip_jiffy = from->flip_jiffy;
 }
 
 /* wake_affine_weight */
@@ -151,13 +175,16 @@ static __always_inline u32 idle_near(struct task_struct *p, struct balance_recor
     return *is_idle ? found : target;
 }
 
-/* The target CPU of a waking task, unless an idle CPU is near: the one on which it slept, or this one. */
+/*
+ * The target CPU of a waking task, unless an idle CPU is near: the one on which it slept, or this one. In an interrupt
+ * the interrupted task counts as the waker (`current`).
+ */
 static __always_inline u32 wake_target(struct task_struct *p, const struct balance_record *wakee, u32 prev,
                                        u64 wake_flags)
 {
     u32 here = this_cpu();
+    struct task_struct *current = (struct task_struct *)bpf_get_current_task_btf();
     bool by_interrupt = in_interrupt(!nr_running(here));
-    struct task_struct *current = by_interrupt ? NULL : (struct task_struct *)bpf_get_current_task_btf();
     struct balance_record *waker = current ? balance_record_of(current) : NULL;
     bool sync = (wake_flags & SCX_WAKE_SYNC) && current && !(current->flags & PF_EXITING);
 
@@ -176,6 +203,9 @@ static __always_inline u32 fair_select_cpu(struct task_struct *p, u32 prev, u64 
     u32 cpu = prev;
 
     if (wake_flags & SCX_WAKE_FORK) {
+        /* wake_up_new_task: the parent's CPU */
+        if (wakee)
+            wakee->recent_cpu = prev + 1;
         cpu = nr_cpus > 1 ? fork_cpu(p, prev) : prev;
         *is_idle = takes_idle(p, cpu);
         return cpu;

@@ -49,6 +49,7 @@ RELEASES(bool, HRTICK,                         off,    on,    on,    on,   off, 
 RELEASES(bool, DOUBLE_TICK,                    off,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);
 RELEASES(bool, BASE_SLICE,                     off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(bool, ALT_PERIOD,                     off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
+RELEASES(bool, NI_RANDOM,                      off,   off,   off,   off,   off,   off,   off,   off,   off,    on,   off);
 
 /* Changes without a switch. */
 RELEASES(const volatile enum gran_rule, rule_gran, GRAN_CURR, GRAN_CURR, GRAN_HEAVY_CURR, GRAN_QUEUE, GRAN_QUEUE, GRAN_HEAVY_CURR,

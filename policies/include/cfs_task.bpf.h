@@ -12,6 +12,8 @@
 #include "cfs_hierarchy.bpf.h"
 /* Until 6.10. */
 #define NEW_UTIL_BY_WEIGHT false
+#define NEWIDLE_BY_CHANCE  NI_RANDOM
+#define NEWIDLE_BY_RATE    false
 #include "balance_record.bpf.h"
 
 /* Per-task state beside p->scx.dsq_vtime, which is the vruntime (of the running task: as of the last tick). */

@@ -57,6 +57,9 @@ TUNABLE(bool, DOUBLE_TICK, false, UNIT("bool"), DOC("with HRTICK, the tick also 
 TUNABLE(bool, BASE_SLICE, true, UNIT("bool"), DOC("a slice is never shorter than sched_min_granularity (5.13)"));
 TUNABLE(bool, ALT_PERIOD, true, UNIT("bool"),
         DOC("a group's period counts the tasks of the whole CPU, not its own alone (5.13)"));
+TUNABLE(bool, NI_RANDOM, false, UNIT("bool"),
+        DOC("a CPU that becomes idle searches for tasks at random, as often as searches have recently found some "
+            "(6.1 stable)"));
 
 /* Changes between releases that had no switch. */
 TUNABLE(

@@ -99,15 +99,18 @@ SEPARATE void finish_delayed_dequeue(u32 cpu, u32 number)
     struct delayed_entity *e = delayed_entity_of(cpu, number);
     u64 v = average(q);
 
-    if (!DELAY_ZERO) {
+    if (!DELAY_ZERO || nr_cpus > 1) {
         struct task_struct *p = bpf_task_from_pid((s32)e->pid);
 
         if (p) {
             struct eevdf_task *t = task_of(p);
 
             if (t) {
-                t->vlag = delayed_lag(t, q, v);
-                t->delayed = 0;
+                if (!DELAY_ZERO) {
+                    t->vlag = delayed_lag(t, q, v);
+                    t->delayed = 0;
+                }
+                load_lingered(&t->record);
             }
             bpf_task_release(p);
         }
@@ -125,6 +128,7 @@ static __noinline void cancel_delayed_dequeue(struct eevdf_task *t, u32 here)
 
     unmark_delayed(q, t->delayed - 1);
     t->delayed = 0;
+    load_lingered(&t->record);
     if (cpu == here) {
         t->vlag = delayed_lag(t, q, average(q));
         sums_sub(q, t->vruntime, t->weight);

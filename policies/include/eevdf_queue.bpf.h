@@ -18,6 +18,7 @@
 #include "eevdf_tunables.bpf.h"
 #define NEW_UTIL_BY_WEIGHT rule_new_util_by_weight
 #define NEWIDLE_BY_CHANCE  NI_RANDOM
+#define NEWIDLE_BY_RATE    NI_RATE
 #include "balance_record.bpf.h"
 
 /* A queue's time starts just below the wrap, so that arithmetic that cannot handle the wrap fails at once. */

@@ -85,7 +85,8 @@ fn an_idle_cpu_counts_tasks() {
             spec.push_str(
                 "[[task]]\nname = \"heavy\"\nnice = -20\ncpus = \"1\"\nprogram = [ { run = \"2s\" } ]\n",
             );
-            let mut run = bench(scheduler).cpus(2).set("trace_balance", true).run_toml(&spec);
+            let bench = bench(scheduler).cpus(2).set("trace_balance", true).set("NI_RANDOM", false);
+            let mut run = bench.run_toml(&spec);
             run.until(2_100 * MS);
             let lines = run.lines();
             let at = lines.iter().position(|(_, _, text)| text.starts_with("balance newidle"));
@@ -184,6 +185,51 @@ fn a_new_task_is_guessed_at() {
     }
 }
 
+/// A task that ends leaves no load behind (`task_dead_fair`): its CPU subtracts it at its next update.
+#[test]
+fn what_ends_leaves_no_load() {
+    for scheduler in SCHEDULERS {
+        let text = "format = 1\nname = \"two\"\nduration = \"1s\"\n\
+            [[task]]\nname = \"busy\"\ncpus = \"0\"\nprogram = [{ run = \"forever\" }]\n\
+            [[task]]\nname = \"ends\"\ncount = 3\ncpus = \"0\"\nprogram = [{ run = \"20ms\" }]\n";
+        let mut run = bench(scheduler).cpus(2).hz(1000).run_toml(text);
+        run.until(50 * MS);
+        let (before, _) = averages(&run, 0);
+        run.until(110 * MS);
+        let (after, _) = averages(&run, 0);
+        // The busy one alone, which began with half a task: 1 - 0.5^(110 / 32).
+        assert!(
+            before > 1.9 && (0.75..1.0).contains(&after),
+            "{scheduler}: {before}, then {after}"
+        );
+    }
+}
+
+/// A task that stays queued when it sleeps (`DELAY_DEQUEUE`) counts as load until it is dequeued, and not as runnable.
+#[test]
+fn what_sleeps_in_the_queue_counts_as_load() {
+    let text = "format = 1\nname = \"debt\"\nduration = \"1s\"\n\
+        [[task]]\nname = \"hog\"\ncpus = \"0\"\nprogram = [{ run = \"forever\" }]\n\
+        [[task]]\nname = \"debtor\"\ncpus = \"0\"\nprogram = [{ loop = [{ run = \"2500us\" }, { sleep = \"300us\" }] }]\n";
+    let lingering = |delayed: bool| {
+        let mut run =
+            bench("eevdf@7.2").cpus(2).hz(1000).set("DELAY_DEQUEUE", delayed).run_toml(text);
+        let (mut seen, mut wrong) = (0, 0);
+        run.step_ns = 50 * US;
+        run.watch(500 * MS, |run| {
+            let weight = run.machine.variable_field("cpu_lingering", 0, 8).expect("a weight");
+            let task = run.named("debtor")[0];
+            let sleeps = run.machine.task(task).is_some_and(|task| !task.runnable);
+            seen += u32::from(weight == 1024);
+            wrong += u32::from(weight != 0 && (weight != 1024 || !sleeps));
+        });
+        assert_eq!(wrong, 0, "only a sleeping task lingers, once");
+        seen
+    };
+    assert!(lingering(true) > 20);
+    assert_eq!(lingering(false), 0);
+}
+
 /// The load of tasks that went to sleep on a CPU that is idle since decays for other CPUs every 32 ms: another CPU's
 /// ticks update it.
 #[test]
@@ -208,12 +254,12 @@ fn what_sleeps_on_an_idle_cpu_fades() {
     }
 }
 
-/// A CPU that becomes idle searches at random (`NI_RANDOM`, 7.2): at first every second time.
+/// A CPU that becomes idle searches at random (`NI_RANDOM`, 7.2 and 6.1 stable): at first every second time.
 #[test]
 fn a_cpu_without_work_looks_by_chance_since_7_2() {
     let looks = |set: &'static str, random: bool| {
         let mut bench = bench(set).cpus(2).hz(250).set("trace_balance", true);
-        if set == "eevdf@7.2" {
+        if ["eevdf@7.2", "cfs@6.1"].contains(&set) {
             bench = bench.set("NI_RANDOM", random);
         }
         let bench = bench.like_a_kernel("linux-7.2", 400 * MS);
@@ -226,4 +272,7 @@ fn a_cpu_without_work_looks_by_chance_since_7_2() {
     // On Linux 7.2.13: 90 of 201 times.
     assert!(by_chance > 50 && by_chance * 4 < always * 3, "{by_chance} and {always}");
     assert!(looks("eevdf@6.18", false) * 10 > always * 8, "6.18 knows no dice");
+    let [by_chance, always] = [true, false].map(|random| looks("cfs@6.1", random));
+    assert!(by_chance > 0 && by_chance * 4 < always * 3, "cfs@6.1: {by_chance} and {always}");
+    assert!(looks("cfs@6.5", false) * 10 > always * 8, "6.5 knows no dice");
 }

@@ -153,3 +153,16 @@ fn a_woken_task_takes_an_idle_cpu() {
         }
     }
 }
+
+/// Tasks inherit how many different tasks they count as having woken (`wakee_flips`). A count from the first processes
+/// of a system makes a server with many clients wide (`wake_wide`), so that it does not pull all of them to its CPU;
+/// without one, clients that wake the same task all the time are never many.
+#[test]
+fn a_server_with_many_clients_leaves_them_where_they_are() {
+    let moved = |flips: u32| {
+        let bench = bench("cfs@6.1").cpus(2).hz(250).set("wakee_flips_at_start", flips);
+        migrations(bench.like_a_kernel("linux-7.2", 0), "hackbench:1", "")
+    };
+    let [with, without] = [16, 0].map(moved);
+    assert!(with * 2 < without, "{with} migrations, {without} without the count");
+}
