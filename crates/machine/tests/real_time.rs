@@ -152,6 +152,16 @@ fn a_task_that_is_preempted_or_cannot_preempt_goes_to_a_cpu_that_runs_something_
 }
 
 #[test]
+fn a_task_begins_and_wakes_up_only_where_it_may_run() {
+    let program =
+        vec![Op::SetAffinity(cpus(2, 3)), sleep(MS), Op::SetAffinity(cpus(0, 1)), run(MS)];
+    let spec = fifo("t", 10, program);
+    let w = workload(vec![TaskSpec { cpus: Some(cpus(1, 2)), ..spec }, hog("hog")]);
+    let result = simulate(&free_machine(4), &policy("minimal"), &[], &w, 5 * MS);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
+}
+
+#[test]
 fn yield_lets_equals_run_and_no_lower_ones() {
     let polite = vec![sleep(MS), run(MS), Op::Yield, run(MS)];
     let w = workload(vec![

@@ -184,6 +184,14 @@ fn forks_that_never_end_or_never_start() {
     insta::assert_snapshot!(check(&workload).expect_err("it never starts").to_string());
 }
 
+fn any_role() -> impl Strategy<Value = Role> {
+    prop_oneof![
+        (0_usize..3).prop_map(Role::All),
+        (0_usize..3).prop_map(|group| Role::One(group, 0)),
+        Just(Role::Parent),
+    ]
+}
+
 /// Any workload of the right form; the checks decide whether it is valid.
 fn any_workload() -> impl Strategy<Value = Workload> {
     let time = prop_oneof![1_u64..100, 1_000_u64..2_000_000, Just(1_500_000_000_u64)];
@@ -198,11 +206,6 @@ fn any_workload() -> impl Strategy<Value = Workload> {
         let last = first + more;
         CpuList(if two { vec![(first, last), (last + 2, last + 3)] } else { vec![(first, last)] })
     });
-    let role = prop_oneof![
-        (0_usize..3).prop_map(Role::All),
-        (0_usize..3).prop_map(|group| Role::One(group, 0)),
-        Just(Role::Parent),
-    ];
     let leaf = prop_oneof![
         duration.clone().prop_map(Op::Run),
         duration.clone().prop_map(Op::Sleep),
@@ -214,7 +217,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
         (0_usize..2, 1_u64..100).prop_map(|(pipe, bytes)| Op::PipeRead(pipe, bytes)),
         (0_usize..2).prop_map(Op::Send),
         (0_usize..2, 1_u32..4).prop_map(|(queue, count)| Op::Receive(queue, count)),
-        role.prop_map(Op::Signal),
+        any_role().prop_map(Op::Signal),
         (1_usize..3).prop_map(Op::Fork),
         Just(Op::WaitChildren),
         Just(Op::Yield),
@@ -231,14 +234,8 @@ fn any_workload() -> impl Strategy<Value = Workload> {
     });
     let program = prop::collection::vec(op, 1..6);
     let handler = prop_oneof![3 => Just(Vec::new()), 1 => program.clone()];
-    let task = (
-        1_u32..3,
-        (any_policy(), -20_i8..=19),
-        prop::option::of(cpus),
-        0_u64..3_000,
-        program,
-        handler,
-    );
+    let class = (any_policy(), -20_i8..=19);
+    let task = (1_u32..3, class, prop::option::of(cpus), 0_u64..3_000, program, handler);
     (prop::collection::vec(task, 3), time, prop::option::of(0_u64..9)).prop_map(
         |(tasks, time_ns, capacity)| Workload {
             name: "any \"workload\"".into(),

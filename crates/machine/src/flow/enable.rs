@@ -71,10 +71,7 @@ impl Machine {
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
         kernel.write_fixtures(program.memory()).map_err(MachineError::Memory)?;
-        let release_args = match policy.ops.has(Op::CpuRelease) {
-            true => program.alloc(Taker::ARGS_BYTES, 8)?,
-            false => 0,
-        };
+        let release_args = release_args(policy, &program)?;
         let starts = Starts::new(workload, config.lead_in_ns);
         check_workload(workload, &actors, &starts, config)?;
         let labels = labels(&actors, &mut kernel.trace)?;
@@ -159,6 +156,14 @@ fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
     }
     for _ in 0..kernel.topology.nodes().max(1) {
         kernel.queues.create_global();
+    }
+}
+
+/// The memory of the arguments of `cpu_release`, for a scheduler that has it.
+fn release_args(policy: &Policy, program: &Instance<Kernel>) -> Result<u64, MachineError> {
+    match policy.ops.has(Op::CpuRelease) {
+        true => Ok(program.alloc(Taker::ARGS_BYTES, 8)?),
+        false => Ok(0),
     }
 }
 

@@ -66,7 +66,10 @@ impl Machine {
             return Ok((only.unwrap_or(prev_cpu), false));
         }
         if task.rt.is_rt() {
-            return Ok((self.select_cpu_rt(slot, prev_cpu), true));
+            let cpu = self.select_cpu_rt(slot, prev_cpu);
+            let allowed = self.kernel.task(slot).allows(cpu);
+            let cpu = if allowed { cpu } else { self.kernel.fallback_cpu(slot, cpu) };
+            return Ok((cpu, true));
         }
         let mut cpu = prev_cpu;
         if self.has(Op::SelectCpu) {
