@@ -21,15 +21,16 @@
  * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline,
  * place_entity, pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity,
  * yield_task_fair, hrtick_start_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md
- * states what must hold. Not modelled: task groups, lazy preemption. With PREEMPT_LAZY (Debian's 7.2) wake-ups and
- * ticks preempt a task in user mode at once, one in a system call when it returns or at the next tick.
- * Of a delayed entity and a waiting task with the same deadline the waiting task is picked first; waiting tasks with
- * the same deadline are picked in the order in which they became eligible.
+ * states what must hold. Control groups: eevdf_groups.bpf.h. Not modelled: lazy preemption. With PREEMPT_LAZY
+ * (Debian's 7.2) wake-ups and ticks preempt a task in user mode at once, one in a system call when it returns or at the
+ * next tick. Of a delayed entity and a waiting task with the same deadline the waiting task is picked first; waiting
+ * tasks with the same deadline are picked in the order in which they became eligible.
  */
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 6_1
 #include "exit.bpf.h"
 #include "eevdf_balance.bpf.h"
+#include "eevdf_cgroup.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -64,7 +65,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
         return;
     t->custom_ns = custom_slice(p);
     if (t->delayed && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
-        if (t->cpu == cpu && t->weight == task_weight(p)) {
+        if (t->cpu == cpu && t->own_weight == task_weight(p)) {
             settle_pulled(q);
             requeue_delayed(p, t, cpu);
             return;
@@ -74,7 +75,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
     clear_delayed(t);
     if (update_curr_by_clock(q))
         preempt_curr(q, cpu);
-    place(q, t, reweight(t, p));
+    place(q, t, reweight(t, p, cpu));
     join(p, q, t, cpu);
     hrtick_update(q, cpu);
 }
@@ -90,7 +91,7 @@ static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, stru
         q->next_pid = pid;
         q->next_vruntime = t->vruntime;
     }
-    if (q->resched || !WAKEUP_PREEMPTION)
+    if ((q->resched && (!rule_lazy || q->hrtick_fired_ns)) || !WAKEUP_PREEMPTION)
         return false;
     if (q->curr_policy == SCHED_IDLE && policy != SCHED_IDLE) {
         if (rule_idle_unprotected)
@@ -109,6 +110,8 @@ static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, stru
     }
     if (t->is_new && !is_shorter && !rule_forks_preempt)
         return false;
+    if (unlikely(q->delayed) && rule_wakeup_dequeues)
+        finish_delayed_at_wakeup(q, cpu, t, !is_shorter);
     if (would_choose(q, cpu, pid, t, !is_shorter)) {
         if (is_shorter)
             cancel_protection(q);
@@ -283,6 +286,8 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     if (t->cpu != cpu)
         follow(p, t, cpu);
     settle_pulled(q);
+    if (unlikely(t->group))
+        refresh_group_weight(q, t, cpu);
     vruntime = t->vruntime;
     weight = t->weight;
     sums_sub(q, vruntime, weight);
@@ -297,6 +302,7 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_weight = weight;
     q->curr_inverse = t->inverse;
     q->curr_policy = p->policy;
+    q->curr_group = t->group;
     q->curr_sum_exec = p->se.sum_exec_runtime;
     q->curr_ahead_ns = 0;
     q->hrtick_fired_ns = 0;
@@ -322,6 +328,8 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
     settle_pulled(q);
     if (update_curr(q, p))
         q->resched = true;
+    if (unlikely(q->curr_group))
+        refresh_curr_weight(q, task_of(p), cpu);
     q->balances = balance_tick(cpu);
     if (q->resched || q->balances)
         scx_bpf_task_set_slice(p, 0);
@@ -377,8 +385,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         return;
     cpu = t->cpu & (MAX_CPUS - 1);
     q = queue_of(cpu);
-    load_leaves(p, &t->record, cpu);
-    leave_cpu(cpu, t->weight);
+    leave(p, t, cpu);
     if (cpu == task_cpu(p)) {
         stopped = q->stopped_pid == (u32)p->pid;
         q->stopped_pid = 0;
@@ -448,6 +455,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init_task, struct task_struct *p, struct scx_
     t->is_new = true;
     wakees_of_parent(&t->record, args->fork);
     t->kind = SLICE_KINDS;
+    t->group = args->cgroup ? group_of_cgroup(args->cgroup) : 0;
     return 0;
 }
 
@@ -471,4 +479,6 @@ SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .runnable = (v
                .enqueue = (void *)eevdf_enqueue, .dispatch = (void *)eevdf_dispatch, .running = (void *)eevdf_running,
                .tick = (void *)eevdf_tick, .stopping = (void *)eevdf_stopping, .quiescent = (void *)eevdf_quiescent,
                .yield = (void *)eevdf_yield, .init_task = (void *)eevdf_init_task, .init = (void *)eevdf_init,
+               .cgroup_init = (void *)eevdf_cgroup_init, .cgroup_exit = (void *)eevdf_cgroup_exit,
+               .cgroup_move = (void *)eevdf_cgroup_move, .cgroup_set_weight = (void *)eevdf_cgroup_set_weight,
                .exit = (void *)eevdf_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "eevdf");

@@ -3,7 +3,7 @@
 #ifndef FAIRGROUND_EEVDF_CURR_BPF_H
 #define FAIRGROUND_EEVDF_CURR_BPF_H
 
-#include "eevdf_queue.bpf.h"
+#include "eevdf_groups.bpf.h"
 
 /* update_deadline: a request that is used up is followed by the next. */
 static __always_inline bool renew_request(struct eevdf_queue *q)
@@ -169,9 +169,15 @@ static __always_inline u32 task_weight(const struct task_struct *p)
     return unlikely(p->policy == SCHED_IDLE) ? IDLE_WEIGHT : nice_weight[nice_index(p->static_prio)];
 }
 
-static __always_inline void set_weight(struct eevdf_task *t, const struct task_struct *p)
+/* Of a task that joins the queue of a CPU: with its groups, which it joins. */
+static __always_inline void set_weight(struct eevdf_task *t, const struct task_struct *p, u32 cpu)
 {
-    t->weight = task_weight(p);
+    t->own_weight = t->weight = task_weight(p);
+    if (unlikely(t->group)) {
+        change_group_load(t->group, cpu, t->own_weight);
+        set_group_weight(t, cpu);
+        return;
+    }
     t->inverse = t->weight == IDLE_WEIGHT ? IDLE_INVERSE : nice_inverse[nice_index(p->static_prio)];
 }
 
@@ -179,11 +185,11 @@ static __always_inline void set_weight(struct eevdf_task *t, const struct task_s
  * reweight_entity of a dequeued task: vlag and the distance of the deadline are virtual times of the old weight.
  * True: the weight has changed.
  */
-static __always_inline bool reweight(struct eevdf_task *t, const struct task_struct *p)
+static __always_inline bool reweight(struct eevdf_task *t, const struct task_struct *p, u32 cpu)
 {
     u32 old = t->weight;
 
-    set_weight(t, p);
+    set_weight(t, p, cpu);
     if (t->is_new || old == t->weight)
         return false;
     t->vlag = mul_div_cut(t->vlag, old, t->weight);
@@ -198,8 +204,26 @@ static __always_inline void join(const struct task_struct *p, struct eevdf_queue
     t->cpu = cpu;
     t->kind = count_slice(q, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
-    load_joins(p, &t->record, cpu, t->weight);
-    join_cpu(cpu, t->weight);
+    load_joins(p, &t->record, cpu, t->own_weight);
+    join_cpu(cpu, t->own_weight);
+}
+
+/* The task can run no longer, or no longer on this CPU. */
+static __always_inline void leave(const struct task_struct *p, struct eevdf_task *t, u32 cpu)
+{
+    load_leaves(p, &t->record, cpu);
+    leave_cpu(cpu, t->own_weight);
+    if (unlikely(t->group))
+        change_group_load(t->group, cpu, -(s64)(u64)t->own_weight);
+}
+
+/* It can run again, or on this CPU. */
+static __always_inline void come_back(const struct task_struct *p, struct eevdf_task *t, u32 cpu)
+{
+    load_joins(p, &t->record, cpu, t->own_weight);
+    join_cpu(cpu, t->own_weight);
+    if (unlikely(t->group))
+        change_group_load(t->group, cpu, t->own_weight);
 }
 
 /* update_entity_lag */
@@ -229,8 +253,7 @@ static __noinline void account_migration(const struct task_struct *p, struct eev
 
     account_remotely(queue_of(from), t->vruntime, t->weight, -1);
     uncount_slice(queue_of(from), t->kind);
-    load_leaves(p, &t->record, from);
-    leave_cpu(from, t->weight);
+    leave(p, t, from);
     if (t->ineligible)
         forget_leftmost(&queue_of(from)->ineligible);
     t->vruntime = vruntime;
@@ -238,8 +261,7 @@ static __noinline void account_migration(const struct task_struct *p, struct eev
     t->cpu = to;
     t->kind = count_slice(queue_of(to), t->slice_ns);
     account_remotely(queue_of(to), vruntime, t->weight, 1);
-    load_joins(p, &t->record, to, t->weight);
-    join_cpu(to, t->weight);
+    come_back(p, t, to);
 }
 
 #endif

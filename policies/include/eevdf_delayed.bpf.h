@@ -167,8 +167,7 @@ static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf
     lag = rule_delay_keeps ? delayed_lag(t, q, v) : 0;
     t->delayed = 0;
     unmark_delayed(q, number);
-    load_joins(p, &t->record, cpu, t->weight);
-    join_cpu(cpu, t->weight);
+    come_back(p, t, cpu);
     if (rule_delay_keeps ? v - (u64)lag == t->vruntime : !DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
         return;
     sums_sub(q, t->vruntime, t->weight);

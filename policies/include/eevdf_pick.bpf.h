@@ -139,7 +139,8 @@ SEPARATE u32 choose_at_once(u32 cpu, u64 v, bool curr_competes)
         choice = CHOOSE_CURRENT;
         deadline = q->curr_deadline;
     }
-    return CHOICE(choice, delayed_before(q, cpu, v, choice, deadline));
+    /* Of equals the current task comes last. */
+    return CHOICE(choice, delayed_before(q, cpu, v, choice, deadline + (choice == CHOOSE_CURRENT)));
 }
 
 /*
@@ -305,6 +306,32 @@ SEPARATE bool is_beaten(struct eevdf_queue *q, u32 cpu)
     before = eligible(q, q->curr_vruntime) ? q->curr_deadline - 1 : q->curr_deadline + FAR_DEADLINE;
     return waiting_beats(cpu, ELIGIBLE, q->curr_pid, before, v) ||
            waiting_beats(cpu, INELIGIBLE, q->curr_pid, before, v);
+}
+
+/* pick_next_entity when the task of `t` was queued: the delayed entities that are picked before any task are dequeued. */
+SEPARATE void finish_delayed_at_wakeup(struct eevdf_queue *q, u32 cpu, const struct eevdf_task *t,
+                                       bool heed_protection)
+{
+    u64 deadline, v;
+    u32 number, i;
+
+    if (!q || !t || (PICK_BUDDY && buddy_first(q)))
+        return;
+    for_range (i, DELAYED_MAX) {
+        bool competes = eligible(q, q->curr_vruntime);
+
+        if (competes && heed_protection && is_protected(q))
+            break;
+        v = average(q);
+        number = delayed_before(q, cpu, v, competes, q->curr_deadline + 1);
+        if (number >= DELAYED_MAX)
+            break;
+        deadline = delayed_entity_of(cpu, number)->deadline;
+        if ((eligible(q, t->vruntime) && time_diff(t->deadline, deadline) <= 0) ||
+            waiting_beats(cpu, ELIGIBLE, 0, deadline, v) || waiting_beats(cpu, INELIGIBLE, 0, deadline, v))
+            break;
+        finish_delayed_dequeue(cpu, number);
+    }
 }
 
 /*

@@ -72,6 +72,7 @@ struct eevdf_queue {
     u64 seen_pulled, seen_weight, seen_norm;
     u64 hrtick_ns;       /* the timer of HRTICK expires then (bpf_ktime_get_ns); 0: it is not armed */
     u64 hrtick_fired_ns; /* it has expired then (scx_bpf_now), and no pass has followed yet; 0: it has not */
+    u32 curr_group;      /* the current task's group; 0: none */
     u32 balance_call;    /* see BALANCE_CALL */
     struct slice_kinds slices;
 } __attribute__((aligned(64)));
@@ -90,7 +91,9 @@ struct eevdf_task {
     u32 is_new;
     u32 ineligible; /* it waits in the INELIGIBLE queue, ordered by vruntime */
     u32 rel_deadline;
-    u64 custom_ns; /* the slice that it asked for itself when it last became runnable; 0: none */
+    u64 custom_ns;  /* the slice that it asked for itself when it last became runnable; 0: none */
+    u32 own_weight; /* of its nice value; `weight` differs for one in a group */
+    u32 group;      /* number; 0: none */
     struct balance_record record;
 };
 

@@ -82,6 +82,11 @@ TUNABLE(
     const volatile bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,
     DOC("a task that wakes up while it stays queued finds what the current one has used up to then charged, and its "
         "lag as it is now (7.2), not as of the last update"));
+TUNABLE(const volatile bool, rule_wakeup_dequeues, false, UNIT("bool"), SETS_SINCE_7_2,
+        DOC("the check at a wake-up dequeues the delayed entities that it finds to be next (7.2)"));
+TUNABLE(const volatile bool, rule_lazy, false, UNIT("bool"), SETS_SINCE_7_2,
+        DOC("a task that a wake-up or a tick shall preempt is checked by further wake-ups, too: that is asked lazily "
+            "(PREEMPT_LAZY, 7.2)"));
 TUNABLE(const volatile bool, rule_delay_keeps, false, UNIT("bool"), SETS_SINCE_7_2,
         DOC("the lag of a task that stays queued in its sleep does not become worse by what others do (7.2)"));
 

@@ -1,5 +1,5 @@
-//! Groups of tasks in `cfs` (docs/laws/cfs.md, law 13): what a control group gets, on one CPU and on several, by
-//! release.
+//! Groups of tasks in `cfs` (docs/laws/cfs.md, law 13) and `eevdf` (docs/laws/eevdf.md, law 14): what a control group
+//! gets, on one CPU and on several, by release.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,10 @@ use fairground_trace::{TaskId, TaskState};
 
 /// One set of each family of rules for groups.
 const FAMILIES: [&str; 4] = ["cfs@2.6.24", "cfs@2.6.26", "cfs@2.6.36", "cfs@6.5"];
+
+/// The same and `eevdf`.
+const ALL: [&str; 7] =
+    ["cfs@2.6.24", "cfs@2.6.26", "cfs@2.6.36", "cfs@6.5", "eevdf@6.6", "eevdf@6.18", "eevdf@7.2"];
 
 /// A workload of 30 s from cgroups (`path weight`) and tasks (`name count cgroup more keys`; cgroup `/`: the root).
 fn tree(cgroups: &[(&str, u32)], tasks: &[(&str, u32, &str, &str)]) -> String {
@@ -51,7 +55,7 @@ fn check(run: &mut Run, place: &str, expected: &[(&str, f64)], tolerance: f64) {
 
 #[test]
 fn law_13_a_group_gets_what_one_task_of_its_shares_gets() {
-    for set in FAMILIES {
+    for set in ALL {
         for n in [1, 2, 7] {
             let text = tree(&[("box", 100)], &[("member", n, "box", ""), ("alone", 1, "/", "")]);
             let mut run = bench(set).hz(1000).run_toml(&text);
@@ -63,7 +67,7 @@ fn law_13_a_group_gets_what_one_task_of_its_shares_gets() {
 
 #[test]
 fn weights_of_groups_divide_the_cpu() {
-    for set in FAMILIES {
+    for set in ALL {
         let text = tree(
             &[("web", 300), ("batch", 100), ("idle", 1)],
             &[("web", 2, "web", ""), ("batch", 3, "batch", ""), ("idle", 1, "idle", "")],
@@ -78,7 +82,7 @@ fn weights_of_groups_divide_the_cpu() {
 /// The root's hog has a half, `outer` the other; of that `x` two thirds; within `x` nice 0 and nice 5.
 #[test]
 fn groups_within_groups_multiply() {
-    for set in FAMILIES {
+    for set in ALL {
         let text = tree(
             &[("outer", 100), ("outer/x", 200), ("outer/y", 100)],
             &[
@@ -103,7 +107,7 @@ fn groups_within_groups_multiply() {
 /// A task and a group in one queue: tasks of the root compete with groups, not with their members.
 #[test]
 fn tasks_beside_groups_are_weighed_one_by_one() {
-    for set in FAMILIES {
+    for set in ALL {
         let text = tree(
             &[("box", 100)],
             &[("three", 3, "/", ""), ("member", 3, "box", ""), ("low", 1, "/", "nice = 10\n")],
@@ -127,6 +131,8 @@ fn shares_are_divided_among_cpus_by_release() {
         ("cfs@2.6.36", 2.0 / 3.0),
         ("cfs@6.1", 2.0 / 3.0),
         ("cfs@6.5", 2.0 / 3.0),
+        ("eevdf@6.6", 2.0 / 3.0),
+        ("eevdf@7.2", 2.0 / 3.0),
     ] {
         let text = tree(
             &[("box", 100)],
@@ -160,13 +166,15 @@ fn the_mean_load_keeps_a_cpus_part_of_the_shares() {
         shares(&run, 500 * MS, 10_500 * MS)["alone"]
     };
     // By mean load the napper counts for half a task: the group has 1024 * 1024 / 1536 = 683 on CPU 0.
-    let by_load = alone("cfs@6.5");
-    assert!((by_load - 1024.0 / (1024.0 + 683.0)).abs() < 0.02, "{by_load}");
+    for set in ["cfs@6.5", "eevdf@6.18", "eevdf@7.2"] {
+        let by_load = alone(set);
+        assert!((by_load - 1024.0 / (1024.0 + 683.0)).abs() < 0.02, "{set}: {by_load}");
+    }
 }
 
 #[test]
 fn idle_cpus_take_tasks_out_of_groups() {
-    for set in FAMILIES {
+    for set in ALL {
         let text = tree(
             &[("box", 100), ("box/inner", 100)],
             &[("member", 2, "box/inner", ""), ("other", 2, "box", "")],
@@ -243,7 +251,7 @@ fn a_slice_is_the_product_of_the_hierarchy_since_2_6_26() {
 
 #[test]
 fn a_weight_counts_from_when_it_is_set() {
-    for set in FAMILIES {
+    for set in ALL {
         let text = tree(
             &[("web", 100), ("batch", 100)],
             &[("web", 1, "web", ""), ("batch", 2, "batch", "")],

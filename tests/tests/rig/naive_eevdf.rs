@@ -27,6 +27,10 @@ pub struct Rules {
     pub delay_settles: bool,
     /// 7.2: the lag of a delayed task does not become worse.
     pub delay_keeps: bool,
+    /// The check at a wake-up dequeues delayed entities.
+    pub wakeup_dequeues: bool,
+    /// A preemption that was asked for does not end the checks.
+    pub lazy: bool,
 }
 
 impl Rules {
@@ -48,6 +52,8 @@ impl Rules {
             since_618,
             delay_settles: set == "7.2",
             delay_keeps: set == "7.2",
+            wakeup_dequeues: set == "7.2",
+            lazy: set == "7.2",
         }
     }
 }
@@ -306,7 +312,7 @@ impl Naive {
         if rules.next_buddy && !new {
             self.buddy = Some(task);
         }
-        if self.resched || !rules.wakeup_preemption {
+        if (self.resched && !rules.lazy) || !rules.wakeup_preemption {
             return false;
         }
         let (ours, theirs) = (self.tasks[curr].policy, self.tasks[task].policy);
@@ -327,8 +333,14 @@ impl Naive {
             if new && !shorter {
                 return false;
             }
-            let picked =
-                self.best(!shorter, rules.pick_buddy).is_some_and(|best| self.is_it(best, task));
+            let mut best = self.best(!shorter, rules.pick_buddy);
+            while let Some(delayed) = best
+                .filter(|best| rules.wakeup_dequeues && self.tasks[*best].state == State::Delayed)
+            {
+                self.finish_delayed(delayed);
+                best = self.best(!shorter, rules.pick_buddy);
+            }
+            let picked = best.is_some_and(|best| self.is_it(best, task));
             if picked && shorter {
                 self.cancel();
             }
@@ -396,10 +408,15 @@ impl Naive {
             if self.tasks[best].state != State::Delayed {
                 return Some(best);
             }
-            self.leave(best, true);
-            if self.rules.delay_zero {
-                self.tasks[best].vlag = self.tasks[best].vlag.min(0);
-            }
+            self.finish_delayed(best);
+        }
+    }
+
+    /// A delayed entity was picked.
+    fn finish_delayed(&mut self, task: usize) {
+        self.leave(task, true);
+        if self.rules.delay_zero {
+            self.tasks[task].vlag = self.tasks[task].vlag.min(0);
         }
     }
 
