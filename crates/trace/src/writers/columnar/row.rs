@@ -37,22 +37,19 @@ impl<'a> Row<'a> {
         let known = |task: TaskId| Some(task).filter(|task| !task.is_idle());
         let row = |kind| Row { kind, ..Row::default() };
         let of = |kind, task| Row { kind, task: Some(task), ..Row::default() };
+        let to = |kind, task, cpu| Row { to_cpu: Some(cpu), ..of(kind, task) };
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
                 let state = Some(prev_state.text()).filter(|_| !prev.is_idle());
                 Row { state, other: Some(next), ..of("switch", prev) }
             }
             EventKind::Waking { task, waker, target_cpu } => {
-                Row { other: Some(waker), to_cpu: Some(target_cpu), ..of("waking", task) }
+                Row { other: Some(waker), ..to("waking", task, target_cpu) }
             }
-            EventKind::Wakeup { task, target_cpu } => {
-                Row { to_cpu: Some(target_cpu), ..of("wakeup", task) }
-            }
-            EventKind::WakeupNew { task, target_cpu } => {
-                Row { to_cpu: Some(target_cpu), ..of("wakeup_new", task) }
-            }
+            EventKind::Wakeup { task, target_cpu } => to("wakeup", task, target_cpu),
+            EventKind::WakeupNew { task, target_cpu } => to("wakeup_new", task, target_cpu),
             EventKind::Migrate { task, from_cpu, to_cpu } => {
-                Row { from_cpu: Some(from_cpu), to_cpu: Some(to_cpu), ..of("migrate", task) }
+                Row { from_cpu: Some(from_cpu), ..to("migrate", task, to_cpu) }
             }
             EventKind::Fork { parent, child } => Row { other: Some(child), ..of("fork", parent) },
             EventKind::Exit { task } => of("exit", task),
@@ -93,11 +90,11 @@ impl<'a> Row<'a> {
             EventKind::CallExit { task, result } => {
                 Row { value: Some(result as u64), ..of("call_exit", task) }
             }
-            EventKind::Param { label: text } => Row { label: label(text), ..row("param") },
-            EventKind::Print { label: text } => Row { label: label(text), ..row("print") },
             EventKind::Stack { task, label: text } => {
                 Row { label: label(text), ..of("stack", task) }
             }
+            EventKind::Param { label: text } => Row { label: label(text), ..row("param") },
+            EventKind::Print { label: text } => Row { label: label(text), ..row("print") },
             EventKind::Lost { count } => Row { value: Some(count), ..row("lost") },
         }
     }
