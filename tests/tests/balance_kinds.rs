@@ -212,8 +212,8 @@ fn what_sleeps_in_the_queue_counts_as_load() {
         [[task]]\nname = \"hog\"\ncpus = \"0\"\nprogram = [{ run = \"forever\" }]\n\
         [[task]]\nname = \"debtor\"\ncpus = \"0\"\nprogram = [{ loop = [{ run = \"2500us\" }, { sleep = \"300us\" }] }]\n";
     let lingering = |delayed: bool| {
-        let mut run =
-            bench("eevdf@7.2").cpus(2).hz(1000).set("DELAY_DEQUEUE", delayed).run_toml(text);
+        let bench = bench("eevdf@7.2").cpus(2).hz(1000).set("HRTICK", false);
+        let mut run = bench.set("DELAY_DEQUEUE", delayed).run_toml(text);
         let (mut seen, mut wrong) = (0, 0);
         run.step_ns = 50 * US;
         run.watch(500 * MS, |run| {
