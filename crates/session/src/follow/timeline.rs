@@ -73,6 +73,8 @@ pub(super) struct Timeline {
     woken_by_interrupt: Vec<bool>,
     /// How long a CPU takes to switch after it was asked to, ns, at most.
     pub(super) reaction_ns: u64,
+    /// The same of a CPU that runs a task: no interrupt has to reach it, or it comes at once.
+    busy_ns: u64,
     /// The same where the running task is in the kernel and leaves it first (voluntary and lazy preemption), ns.
     late_ns: u64,
 }
@@ -101,6 +103,7 @@ impl Timeline {
             asked_to_wake: vec![None; trace.tasks().len()],
             woken_by_interrupt: vec![false; trace.tasks().len()],
             reaction_ns: 0,
+            busy_ns: 0,
             late_ns: if trace.origin.is_simulated() { 0 } else { tick_ns },
         };
         let mut reactions = Reactions::new(cpus);
@@ -115,6 +118,7 @@ impl Timeline {
         }
         timeline.passes = passes.finish();
         timeline.reaction_ns = reactions.bound_ns();
+        timeline.busy_ns = timeline.reaction_ns.min(REACTION_NS_DEFAULT);
         timeline
     }
 
@@ -183,12 +187,12 @@ impl Timeline {
     fn reacts_until_ns(&self, cpu: u32, index: usize, now_ns: u64) -> u64 {
         let triggers = &self.triggers[cpu as usize];
         let at = triggers.partition_point(|trigger| trigger.index < index);
-        let mut until_ns = now_ns + self.reaction_ns;
+        let mut until_ns = now_ns + self.busy_ns;
         for trigger in &triggers[at..] {
             if !trigger.in_interrupt || trigger.time_ns > until_ns {
                 break;
             }
-            until_ns = trigger.time_ns + self.reaction_ns;
+            until_ns = trigger.time_ns + self.busy_ns;
         }
         until_ns
     }
