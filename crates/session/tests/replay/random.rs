@@ -147,7 +147,8 @@ proptest! {
                 prop_assert_eq!(parse("replay.toml", &to_toml(&workload)), Ok(workload));
             }
             Err(error) => {
-                prop_assert_eq!(total, 0, "{}", error);
+                // What ran may be no longer than what the machine charges anew.
+                prop_assert!(total == 0 || charges, "{}", error);
                 prop_assert!(error.to_string().contains("holds no task"), "{}", error);
             }
         }
