@@ -90,7 +90,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         tick_ns = NS_PER_S / u64::from(kernel.hz.unwrap_or(1).max(1));
         sleep_until(now_ns().next_multiple_of(NS_PER_S));
     }
-    let (recorder, not_recorded) = record(job)?;
+    let (mut recorder, not_recorded) = record(job)?;
     let marker = match recorder.as_ref().and_then(Recorder::marker) {
         Some(marker) => {
             Some(marker.try_clone_to_owned().map_err(|error| RunError::file(folder, error))?)
@@ -98,6 +98,10 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
+    if let Some(recorder) = recorder.as_mut().filter(|_| has_details(job)) {
+        executor.settle();
+        recorder.turn_on()?;
+    }
     // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks
     // are placed.
     let above = AboveOthers::rise(workload);
@@ -142,11 +146,21 @@ fn leave(mut scheduler: Attached) -> SchedulerExit {
     scheduler.exited().unwrap_or_else(|| scheduler.detach())
 }
 
-/// Starts the recording. Without tracefs, the run still has the tasks' accounting; an event that the kernel lacks is
-/// an error.
+/// With details, a recording begins when the tasks exist and wait for their start: it describes them, and what makes
+/// them is not in it.
+fn has_details(job: &Job) -> bool {
+    job.recording.as_ref().is_some_and(|recording| recording.details)
+}
+
+/// Starts the recording; with details, only prepares it. Without tracefs, the run still has the tasks' accounting; an
+/// event that the kernel lacks is an error.
 fn record(job: &Job) -> Result<(Option<Recorder>, Option<String>), RunError> {
     let Some(recording) = &job.recording else { return Ok((None, None)) };
-    match Recorder::start(recording) {
+    let recorder = match recording.details {
+        true => Recorder::ready(recording),
+        false => Recorder::start(recording),
+    };
+    match recorder {
         Ok(recorder) => Ok((Some(recorder), None)),
         Err(error @ (RecordError::NoTracefs { .. } | RecordError::NotPermitted { .. })) => {
             Ok((None, Some(error.to_string())))

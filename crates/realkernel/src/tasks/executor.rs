@@ -58,10 +58,15 @@ impl Executor {
         self.shared.plan.forks
     }
 
+    /// Waits until the initial tasks have their attributes and wait themselves.
+    pub(crate) fn settle(&self) {
+        clock::sleep_until(clock::now_ns() + PLACEMENT_NS);
+    }
+
     /// Starts the tasks `hold_ns` after a whole multiple of `tick_ns`; returns the start time, ns of the monotonic
     /// clock.
     pub(crate) fn release(&mut self, hold_ns: u64, tick_ns: u64) -> u64 {
-        clock::sleep_until(clock::now_ns() + PLACEMENT_NS);
+        self.settle();
         for slot in self.shared.used_slots() {
             let tid = slot.tid.load(SeqCst);
             if let Some(before) = schedstat(tid) {

@@ -49,9 +49,17 @@ impl Recorder {
     /// # Errors
     /// There is no usable tracefs, or a requested event does not exist.
     pub fn start(job: &RecordingJob) -> Result<Self, RecordError> {
-        let mut recorder = Self::prepare(job, false)?;
+        let mut recorder = Self::ready(job)?;
         recorder.turn_on()?;
         Ok(recorder)
+    }
+
+    /// As [`Recorder::start`], but records from [`Recorder::turn_on`] on.
+    ///
+    /// # Errors
+    /// Those of [`Recorder::start`].
+    pub fn ready(job: &RecordingJob) -> Result<Self, RecordError> {
+        Self::prepare(job, false)
     }
 
     /// As [`Recorder::start`], for recordings of any length: a thread moves the events to anonymous files in `folder`
@@ -66,7 +74,11 @@ impl Recorder {
         Ok(recorder)
     }
 
-    fn turn_on(&mut self) -> Result<(), RecordError> {
+    /// Begins to record. Tasks that exist now are described, if the job asks for details.
+    ///
+    /// # Errors
+    /// tracefs reports an error.
+    pub fn turn_on(&mut self) -> Result<(), RecordError> {
         self.instance.write("tracing_on", "1")?;
         self.snapshot.iter_mut().for_each(Snapshot::add_tasks);
         Ok(())
