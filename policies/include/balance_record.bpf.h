@@ -89,8 +89,9 @@ static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
     if ((s64)(now - sums->at) <= 0)
         return sums;
     span = pelt_span(sums->at, now);
-    sums->load = pelt_after(sums->load, span, cpu_tasks[BOUNDED(cpu, MAX_CPUS)].weight +
-                                                  READ_ONCE(cpu_lingering[BOUNDED(cpu, MAX_CPUS)]));
+    sums->load =
+        pelt_after(sums->load, span,
+                   cpu_tasks[BOUNDED(cpu, MAX_CPUS)].weight + READ_ONCE(cpu_lingering[BOUNDED(cpu, MAX_CPUS)]));
     sums->runnable = pelt_after(sums->runnable, span, nr);
     sums->util = pelt_after(sums->util, span, nr > 0);
     sums->at = now;
