@@ -9,20 +9,10 @@
 #define FAIRGROUND_CFS_CGROUP_BPF_H
 
 #include "cfs_preempt.bpf.h"
-#include "cgroup.bpf.h"
+#include "cgroup_groups.bpf.h"
 
-#define CGROUPS_MAX 4096
 /* The cgroup has no group of its own: the number is that of an ancestor. */
-#define GROUP_MERGED          (1U << 16)
-#define CGROUP_WEIGHT_DEFAULT 100
-
-/* From a cgroup's id (kn->id) to its group. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, CGROUPS_MAX);
-    __type(key, u64);
-    __type(value, u32);
-} cgroup_groups SEC(".maps");
+#define GROUP_MERGED (1U << 16)
 
 /* The group of a cgroup; 0, the root, for an unknown one. */
 static __always_inline u32 cgroup_entry(struct cgroup *cgrp)
@@ -36,25 +26,6 @@ static __always_inline u32 cgroup_entry(struct cgroup *cgrp)
 static __always_inline u32 group_of_cgroup(struct cgroup *cgrp)
 {
     return cgroup_entry(cgrp) & (GROUPS_MAX - 1);
-}
-
-/* sched_weight_from_cgroup, rounded to the nearest. */
-static __always_inline u32 shares_of_weight(u32 weight)
-{
-    return (weight * GROUP_SHARES_DEFAULT + CGROUP_WEIGHT_DEFAULT / 2) / CGROUP_WEIGHT_DEFAULT;
-}
-
-/* An unused group number for which the tables have room; 0: there is none. */
-SEPARATE u32 free_group(void)
-{
-    u32 i;
-
-    for_range (i, GROUPS_MAX) {
-        if (!i || groups[i & (GROUPS_MAX - 1)].in_use)
-            continue;
-        return i * nr_cpus <= GROUP_QUEUES ? i : 0;
-    }
-    return 0;
 }
 
 /* Empty queues and entities for a group on all CPUs. */

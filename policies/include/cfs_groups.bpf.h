@@ -3,7 +3,7 @@
  * The groups of `cfs` (CONFIG_FAIR_GROUP_SCHED): the tree, and a group's state on one CPU.
  *
  * Groups have numbers; 0 is the root, which is no entity. On each CPU a group has a queue of its own, for its tasks
- * and child groups, and one entity in its parent's queue. Both lie in tables of GROUP_QUEUES slots, allocated nr_cpus
+ * and child groups, and one entity in its parent's queue. Both lie in tables of GROUP_SLOTS slots, allocated nr_cpus
  * at a time: 2 CPUs have room for 255 groups, 256 CPUs for 64, 1024 for 16. A group beyond that, too deep or with too
  * many siblings, is merged into its parent: its tasks count as the parent's own (groups_merged counts them).
  */
@@ -13,7 +13,7 @@
 #include "cpus.bpf.h"
 
 #define GROUPS_MAX         256
-#define GROUP_QUEUES       16384
+#define GROUP_SLOTS        16384
 #define GROUP_DEPTH_MAX    8
 #define GROUP_CHILDREN_MAX 64
 #define GROUP_WORDS        (GROUPS_MAX / 64)
@@ -58,7 +58,7 @@ struct group_entity {
 };
 
 struct group groups[GROUPS_MAX];
-struct group_entity group_entities[GROUP_QUEUES];
+struct group_entity group_entities[GROUP_SLOTS];
 /* Bit g: group g has runnable entities on the CPU; atomic. */
 u64 cpu_groups[MAX_CPUS][GROUP_WORDS];
 u32 groups_merged;
@@ -77,7 +77,7 @@ static __always_inline u32 parent_group(u32 group)
 
 static __always_inline u32 group_slot(u32 group, u32 cpu)
 {
-    return ((group - 1) * nr_cpus + cpu) & (GROUP_QUEUES - 1);
+    return ((group - 1) * nr_cpus + cpu) & (GROUP_SLOTS - 1);
 }
 
 static __always_inline struct group_entity *entity_of(u32 group, u32 cpu)

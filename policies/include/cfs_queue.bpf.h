@@ -66,7 +66,7 @@ struct cfs_queue {
 } __attribute__((aligned(64)));
 
 struct cfs_queue cpu_queues[MAX_CPUS];
-struct cfs_queue group_queues[GROUP_QUEUES];
+struct cfs_queue group_queues[GROUP_SLOTS];
 
 static __always_inline struct cfs_queue *queue_of(u32 cpu)
 {

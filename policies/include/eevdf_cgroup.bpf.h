@@ -7,18 +7,7 @@
 #define FAIRGROUND_EEVDF_CGROUP_BPF_H
 
 #include "eevdf_groups.bpf.h"
-#include "cgroup.bpf.h"
-
-#define CGROUPS_MAX           4096
-#define CGROUP_WEIGHT_DEFAULT 100
-
-/* From a cgroup's id (kn->id) to its group, or, if it is merged, an ancestor's. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, CGROUPS_MAX);
-    __type(key, u64);
-    __type(value, u32);
-} cgroup_groups SEC(".maps");
+#include "cgroup_groups.bpf.h"
 
 /* The group of a cgroup; 0, the root, for an unknown one. */
 static __always_inline u32 group_of_cgroup(struct cgroup *cgrp)
@@ -27,25 +16,6 @@ static __always_inline u32 group_of_cgroup(struct cgroup *cgrp)
     u32 *group = bpf_map_lookup_elem(&cgroup_groups, &id);
 
     return group ? *group & (GROUPS_MAX - 1) : 0;
-}
-
-/* sched_weight_from_cgroup, rounded to the nearest. */
-static __always_inline u32 shares_of_weight(u32 weight)
-{
-    return (weight * GROUP_SHARES_DEFAULT + CGROUP_WEIGHT_DEFAULT / 2) / CGROUP_WEIGHT_DEFAULT;
-}
-
-/* An unused number for which the table has room; 0: there is none. */
-SEPARATE u32 free_group(void)
-{
-    u32 i;
-
-    for_range (i, GROUPS_MAX) {
-        if (!i || groups[i & (GROUPS_MAX - 1)].in_use)
-            continue;
-        return i * nr_cpus <= GROUP_SLOTS ? i : 0;
-    }
-    return 0;
 }
 
 /* A group below `parent`. Its number; `parent` if there is no room or it would be too deep. */
