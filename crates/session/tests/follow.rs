@@ -2,7 +2,7 @@
 
 use fairground_session::{
     Decision, DifferenceKind, FollowPlan, Followed, MachineSpec, Plan, RunSpec, Scheduler,
-    Unwatched, find_workload, read_recording,
+    TargetSpec, Unwatched, find_workload, read_recording,
 };
 use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
@@ -11,7 +11,17 @@ fn recorded(
     scheduler: &Scheduler,
     words: &str,
     cpus: u32,
+    of: (&str, &str),
+) -> (Trace, fairground_machine::MachineConfig) {
+    recorded_with(scheduler, words, cpus, of, TargetSpec::default())
+}
+
+fn recorded_with(
+    scheduler: &Scheduler,
+    words: &str,
+    cpus: u32,
     (costs, duration): (&str, &str),
+    target: TargetSpec,
 ) -> (Trace, fairground_machine::MachineConfig) {
     let workload = find_workload(words).expect("a workload of the library");
     let machine = MachineSpec {
@@ -20,7 +30,7 @@ fn recorded(
         duration: Some(duration.to_owned()),
         ..MachineSpec::default()
     };
-    let spec = RunSpec { machine, ..RunSpec::default() };
+    let spec = RunSpec { machine, target, ..RunSpec::default() };
     let run = spec.resolve(&workload, true).expect("a machine");
     let plan = Plan::new(scheduler, &workload, run.machine.clone(), run.duration_ns);
     (plan.run(&Unwatched).expect("a run").trace, run.machine)
@@ -73,6 +83,17 @@ fn it_does_so_where_wakers_preempt_and_balancing_moves_tasks() {
         }
         agrees(name, "yieldpair:2", 1, ("modern", "8ms"));
     }
+}
+
+/// A yield is a call and a callback: it takes place once.
+#[test]
+fn it_does_so_where_calls_show_yields_too() {
+    let scheduler = load("eevdf@6.18");
+    let target = TargetSpec { calls: true, ..TargetSpec::default() };
+    let (trace, machine) = recorded_with(&scheduler, "yieldpair:2", 1, ("modern", "8ms"), target);
+    let followed = follow(&scheduler, &trace, &machine);
+    assert!(followed.first.is_none(), "{:#?}", followed.kinds);
+    assert!(compared(&followed) > 10, "{:?}", followed.agreement);
 }
 
 #[test]

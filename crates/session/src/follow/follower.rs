@@ -120,7 +120,11 @@ impl<'a> Follower<'a> {
                 self.create(trace, child, Some(parent), cpu)
             }
             EventKind::Tick { .. } => self.is_due(cpu, Due::Tick),
-            EventKind::CallEnter { call: Call::Yield, .. } => self.is_due(cpu, Due::Yield),
+            EventKind::CallEnter { call: Call::Yield, .. }
+                if !self.timeline.has_yield_callbacks =>
+            {
+                self.is_due(cpu, Due::Yield)
+            }
             EventKind::Charge { task, runtime_ns } => self.on_charge(cpu, task, runtime_ns),
             EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(cpu, task, to_cpu),
             EventKind::Callback { kind: CallbackKind::Yield, .. } => self.on_yield(cpu),

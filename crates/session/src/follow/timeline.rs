@@ -59,8 +59,10 @@ pub(super) struct Timeline {
     pub(super) has_switches: bool,
     pub(super) has_wakings: bool,
     pub(super) has_wakeups: bool,
-    /// Whether the recording has the calls of the scheduler's `yield` callback.
+    /// Whether the recording shows the calls of `sched_yield`.
     pub(super) has_yields: bool,
+    /// Whether those are calls of the scheduler's `yield` callback: then the system calls are the same yields.
+    pub(super) has_yield_callbacks: bool,
     /// Whether the recording has the calls of the scheduler's `dispatch` callback.
     pub(super) has_dispatches: bool,
     /// When the recording ends, ns.
@@ -97,6 +99,7 @@ impl Timeline {
             has_wakings: false,
             has_wakeups: false,
             has_yields: false,
+            has_yield_callbacks: false,
             has_dispatches: false,
             end_ns: trace.end_ns,
             woken_on: Vec::new(),
@@ -158,7 +161,7 @@ impl Timeline {
             }
             EventKind::Callback { kind: CallbackKind::Dispatch, .. } => self.has_dispatches = true,
             EventKind::Callback { kind: CallbackKind::Yield, .. } => {
-                self.has_yields = true;
+                (self.has_yields, self.has_yield_callbacks) = (true, true);
                 self.trigger(event.cpu, index, event, false);
             }
             EventKind::CallEnter { call, .. } => {
