@@ -252,11 +252,12 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 /* The current task stays: it is alone, or still the best. */
 static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
 {
-    if (rule_repick_starts_slice)
+    if (rule_repick_starts_slice) {
         q->curr_slice_exec = q->curr_sum_exec;
-    clear_buddies(q, q->curr_pid);
-    if (unlikely(q->group))
-        keep_groups(q->group, q->cpu);
+        clear_buddies(q, q->curr_pid);
+        if (unlikely(q->group))
+            keep_groups(q->group, q->cpu);
+    }
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
     if (HRTICK)
         hrtick_start(q, q->cpu);
@@ -418,6 +419,8 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
     q = queue_in(t->group, t->cpu);
     account_dequeue(p, t);
     clear_buddies(q, (u32)p->pid);
+    if (unlikely(t->group) && t->slept && rule_hints_next)
+        hint_left_group(t->group, t->cpu);
     ran = q->stopped_pid == (u32)p->pid;
     q->stopped_pid = 0;
     if (!ran)

@@ -142,7 +142,10 @@ SEPARATE void leave_groups(u32 group, u32 cpu)
     refresh_shares(leaf, cpu, false);
 }
 
-/* set_next_entity from a task's group up to the root. */
+/*
+ * set_next_entity from a task's group up to the root. A group that was current before and goes on is not set again
+ * (since 3.15): its slice and its marks as a buddy stay.
+ */
 SEPARATE void set_next_groups(u32 group, u32 cpu)
 {
     u32 level;
@@ -159,8 +162,10 @@ SEPARATE void set_next_groups(u32 group, u32 cpu)
         id = GROUP_ENTITY | group;
         group = parent_group(group);
         q = queue_in(group, cpu);
-        if (rule_repick_starts_slice || q->last_curr != id)
+        if (rule_repick_starts_slice || q->last_curr != id) {
             e->slice_exec_ns = e->sum_exec_ns;
+            clear_buddies(q, id);
+        }
         q->curr_pid = q->last_curr = id;
         q->curr_vruntime = e->vruntime;
         q->curr_load.weight = e->weight;
@@ -169,7 +174,6 @@ SEPARATE void set_next_groups(u32 group, u32 cpu)
         q->curr_sum_exec = e->sum_exec_ns;
         q->curr_slice_exec = e->slice_exec_ns;
         forget_leftmost(&q->left_group);
-        clear_buddies(q, id);
         if (rule_min_vruntime == MIN_OF_TREE)
             update_min_vruntime(q);
     }
@@ -213,8 +217,7 @@ SEPARATE void keep_groups(u32 group, u32 cpu)
             break;
         group = parent_group(group);
         q = queue_in(group, cpu);
-        if (rule_repick_starts_slice)
-            q->curr_slice_exec = q->curr_sum_exec;
+        q->curr_slice_exec = q->curr_sum_exec;
         clear_buddies(q, q->curr_pid);
     }
 }
@@ -243,6 +246,22 @@ SEPARATE void set_group_buddies(u32 group, u32 cpu, enum buddy which)
         else
             q->skip_pid = id;
     }
+}
+
+/*
+ * dequeue_task_fair: a task went to sleep. The nearest group above it that still has tasks is the next buddy, so that
+ * what one task of a group does for another goes on without a switch to elsewhere.
+ */
+SEPARATE void hint_left_group(u32 group, u32 cpu)
+{
+    u32 level;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        if (!group || READ_ONCE(queue_in(group, cpu)->nr))
+            break;
+        group = parent_group(group);
+    }
+    set_group_buddies(group, cpu, BUDDY_NEXT);
 }
 
 /* Moves the waiting task that pick_entity chose in `q` to this CPU. */

@@ -123,7 +123,7 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
         return false;
     if (LAST_BUDDY && rule_last_of_many && !fits_latency(nr_queued(current) + 1))
         set_last_buddy(current);
-    if (rule_preemptor_is_next)
+    if (rule_hints_next)
         set_next_buddy(own, pid, policy);
     return true;
 }

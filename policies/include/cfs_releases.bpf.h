@@ -79,7 +79,7 @@ RELEASES(const volatile bool, rule_sync_keeps_waker,           on,   off,   off,
 RELEASES(const volatile bool, rule_repick_starts_slice,        on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
 RELEASES(const volatile bool, rule_last_of_many,              off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
 RELEASES(const volatile bool, rule_last_beats_next,           off,   off,   off,   off,   off,   off,   off,    on,    on,   off,   off);
-RELEASES(const volatile bool, rule_preemptor_is_next,         off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
+RELEASES(const volatile bool, rule_hints_next,                off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(const volatile bool, rule_yield_skips,               off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(const volatile bool, rule_batch_yields_right,         on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
 RELEASES(const volatile bool, rule_clock_stands,              off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
