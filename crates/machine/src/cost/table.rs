@@ -53,6 +53,7 @@ impl Cost {
         match self.name.rsplit_once('_') {
             Some((_, "ps")) => "ps",
             Some((_, "bytes")) => "bytes",
+            Some((_, "threads")) => "threads",
             _ => "ns",
         }
     }
@@ -103,6 +104,9 @@ cost_table! {
     line_miss_ps = 20_000, "assumed: from the cache of the socket";
     /// An instruction of the scheduler's program.
     policy_insn_ps = 333, "assumed: one instruction per cycle at 3 GHz";
+    /// How many threads of an emulator the CPUs share: kernel work on more CPUs than that waits for its turn, and the
+    /// waiting is charged like the work. 0: every CPU works for itself.
+    emulator_threads = 0, "none: real CPUs";
     /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
     /// that works on a dispatch queue, searches for a task or for idle CPUs, or kicks a CPU.
     call_ns = 0, "not distinguished: a call is charged as the one instruction that it is";

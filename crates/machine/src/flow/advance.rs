@@ -25,6 +25,7 @@ impl Machine {
         };
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
+            Need::Work { ns } => Stage::Compute(self.kernel.in_turn_ns(cpu, ns)),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))

@@ -284,6 +284,12 @@ fn labels(actors: &Actors, trace: &mut Trace) -> Result<Vec<Label>, MachineError
     Ok(labels)
 }
 
+/// The emulator's threads that limit kernel work, all free; none if every CPU can work for itself.
+fn threads_of(config: &MachineConfig) -> Vec<u64> {
+    let threads = config.cost.emulator_threads;
+    if threads < u64::from(config.cpus()) { vec![0; threads as usize] } else { Vec::new() }
+}
+
 fn new_kernel(
     config: &MachineConfig,
     policy: &Policy,
@@ -301,6 +307,7 @@ fn new_kernel(
         clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
+        threads_free_ns: threads_of(config),
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),

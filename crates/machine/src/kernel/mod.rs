@@ -94,6 +94,8 @@ pub(crate) enum DirectDispatch {
 pub(crate) struct Kernel {
     pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
+    /// By thread of the emulator: until when kernel work occupies it, ns. Empty: every CPU works for itself.
+    pub(crate) threads_free_ns: Vec<u64>,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,
