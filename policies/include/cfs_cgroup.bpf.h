@@ -113,18 +113,24 @@ void BPF_STRUCT_OPS_SLEEPABLE(cfs_cgroup_exit, struct cgroup *cgrp)
     bpf_map_delete_elem(&cgroup_groups, &id);
 }
 
-/* The task is in no queue: it was dequeued, and is enqueued again afterwards. */
+/*
+ * The task is in no queue: it was dequeued, and is enqueued again afterwards. sched_move_task lets a CPU pick again
+ * whose current task has moved; with a slice it would be kept without a pick.
+ */
 void BPF_STRUCT_OPS(cfs_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
 {
     struct cfs_task *t = task_of(p);
     u32 group = group_of_cgroup(to);
+    u64 min_vruntime;
 
     if (!t || t->group == group)
         return;
+    min_vruntime = t->slept ? READ_ONCE(queue_in(t->group, t->cpu)->min_vruntime) : t->left_min;
     if (!t->is_new)
         scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + READ_ONCE(queue_in(group, t->cpu)->min_vruntime) -
-                                          READ_ONCE(queue_in(t->group, t->cpu)->min_vruntime));
+                                          min_vruntime);
     t->group = group;
+    scx_bpf_task_set_slice(p, 0);
 }
 
 void BPF_STRUCT_OPS(cfs_cgroup_set_weight, struct cgroup *cgrp, u32 weight)

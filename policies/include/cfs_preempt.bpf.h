@@ -16,6 +16,7 @@ struct match {
     u32 weight;
     u32 inverse;
     u32 group; /* of the queue */
+    u32 child; /* the woken one's group in that queue; 0: the task itself */
 };
 
 /* In a map, not on the stack: see struct buddies. */
@@ -42,6 +43,7 @@ SEPARATE void match_ancestors(u32 cpu, u32 current_group, u32 group, struct matc
         m->weight = e->weight;
         m->inverse = e->inverse;
         m->avg_wakeup_ns = sched_wakeup_granularity_ns * tunable_factor();
+        m->child = group;
         group = parent_group(group);
     }
     m->group = group;
@@ -121,9 +123,13 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
     }
     if (time_diff(q->curr_vruntime, m.vruntime) <= (s64)granularity_against(q, &m))
         return false;
-    if (LAST_BUDDY && rule_last_of_many && !fits_latency(nr_queued(current) + 1))
+    /* Only a task that is preempted itself: where its group is, it is no buddy. */
+    if (LAST_BUDDY && rule_last_of_many && q == current && !fits_latency(nr_queued(current) + 1))
         set_last_buddy(current);
-    if (rule_hints_next)
+    /* The entity that preempts, not what is below it. */
+    if (rule_hints_next && m.child)
+        set_group_buddies(m.child, cpu, BUDDY_NEXT);
+    else if (rule_hints_next)
         set_next_buddy(own, pid, policy);
     return true;
 }

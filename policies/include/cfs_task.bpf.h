@@ -26,8 +26,9 @@ struct cfs_task {
     struct load_weight load;
     u64 avg_wakeup_ns;
     u64 last_wakeup_ns;
-    u32 group;   /* 0: the root */
-    u32 is_idle; /* counted as SCHED_IDLE */
+    u64 left_min; /* min_vruntime when it left its queue, with it as the current task */
+    u32 group;    /* 0: the root */
+    u32 is_idle;  /* counted as SCHED_IDLE */
     struct balance_record record;
 };
 

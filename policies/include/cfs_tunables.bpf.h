@@ -110,7 +110,8 @@ TUNABLE(const volatile bool, rule_last_of_many, true, UNIT("bool"),
 TUNABLE(const volatile bool, rule_last_beats_next, false, UNIT("bool"),
         DOC("of two buddies the last one is taken (2.6.32, 2.6.36)"));
 TUNABLE(const volatile bool, rule_hints_next, true, UNIT("bool"),
-        DOC("a task that preempts by waking up becomes the next buddy, and so does the group that a task leaves to sleep (2.6.39)"));
+        DOC("a task that preempts by waking up becomes the next buddy, and so does the group that a task leaves to "
+            "sleep (2.6.39)"));
 TUNABLE(const volatile bool, rule_yield_skips, true, UNIT("bool"),
         DOC("sched_yield marks the task as skip buddy (2.6.39)"));
 TUNABLE(const volatile bool, rule_batch_yields_right, false, UNIT("bool"),

@@ -361,3 +361,36 @@ fn empty_groups_change_nothing() {
         assert_eq!(trace(&[]), trace(&[("a", 100), ("a/b", 300)]), "{set}");
     }
 }
+
+/// Of two members of a group that take turns at sleeping, beside a hog: how often one that goes to sleep is followed by
+/// the hog though the other could run.
+fn leaves_to_hog(set: &'static str) -> usize {
+    let nap = "program = [{ loop = [{ run = \"300us\" }, { sleep = \"200us\" }] }]\n";
+    let text = tree(&[("pair", 100)], &[("nap", 2, "pair", nap), ("hog", 1, "/", "")]);
+    let mut run = bench(set).hz(250).run_toml(&text);
+    run.until(2_000 * MS);
+    let (naps, hog) = (run.named("nap"), run.named("hog")[0]);
+    let mut waits: BTreeMap<TaskId, bool> = naps.iter().map(|task| (*task, false)).collect();
+    let mut left = 0;
+    for event in run.events() {
+        match event.kind {
+            fairground_trace::EventKind::Wakeup { task, .. } => {
+                waits.entry(task).and_modify(|waits| *waits = true);
+            }
+            fairground_trace::EventKind::Switch { prev, prev_state, next } => {
+                waits.entry(prev).and_modify(|waits| *waits = prev_state.is_runnable());
+                let sleeps = naps.contains(&prev) && !prev_state.is_runnable();
+                left += usize::from(sleeps && next == hog && waits.values().any(|waits| *waits));
+            }
+            _ => {}
+        }
+    }
+    left
+}
+
+/// Since 2.6.39 a task that goes to sleep leaves its group as the next buddy.
+#[test]
+fn a_group_goes_on_with_another_member() {
+    let (before, since) = (leaves_to_hog("cfs@2.6.36"), leaves_to_hog("cfs@6.5"));
+    assert!(before > 100 && since < before / 4, "{before} before, {since} since");
+}
