@@ -54,6 +54,9 @@ pub(crate) fn task_line(out: &mut String, prefix: &str, task: &TaskInfo) {
     if let Some(slice_ns) = task.slice_ns {
         let _ = write!(out, " slice_ns={slice_ns}");
     }
+    if let Some(vruntime_ns) = task.vruntime_ns {
+        let _ = write!(out, " vruntime_ns={vruntime_ns}");
+    }
     if let Some(ranges) = &task.allowed_cpus {
         let ranges: Vec<_> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
         let _ = write!(out, " cpus={}", ranges.join(","));

@@ -38,6 +38,9 @@ pub struct TaskInfo {
     pub policy: Option<Policy>,
     /// The length of its own slice at its first appearance, ns; `None` when it is unknown, or the scheduler's.
     pub slice_ns: Option<u64>,
+    /// Its virtual runtime in its queue when the recording begins, ns (`se.vruntime` of `/proc/PID/sched`); `None` when
+    /// it is unknown. Only the differences between tasks of one queue mean something.
+    pub vruntime_ns: Option<i64>,
     /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or unknown.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,
     /// The cgroup at its first appearance; `None` when it is unknown, or there are no cgroups. Later changes are
@@ -55,6 +58,7 @@ impl TaskInfo {
             rt_prio: None,
             policy: None,
             slice_ns: None,
+            vruntime_ns: None,
             allowed_cpus: None,
             cgroup: None,
         }

@@ -218,6 +218,9 @@ impl Trace {
                 let policy = policy.map_or(u64::MAX, |policy| policy as u64);
                 digest.words(&[policy, slice_ns.unwrap_or(u64::MAX)]);
             }
+            if let Some(vruntime_ns) = task.vruntime_ns {
+                digest.words(&[vruntime_ns as u64]);
+            }
             let ranges = task.allowed_cpus.as_deref();
             digest.words(&[ranges.map_or(u64::MAX, |ranges| ranges.len() as u64)]);
             for (first, last) in ranges.unwrap_or_default() {

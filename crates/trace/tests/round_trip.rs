@@ -163,19 +163,21 @@ fn a_kernels_moves_make_the_tree() {
     let text = "  sh-9 [000] ..... 1.000001: cgroup_attach_task: dst_root=1 dst_id=77 dst_level=2 \
                 dst_path=/web/front pid=9 comm=sh\n\
                 \x20 sh-9 [000] ..... 1.000002: cgroup_attach_task: dst_root=1 dst_id=1 \
-                dst_level=0 dst_path=/ pid=9 comm=sh\n";
+                dst_level=0 dst_path=/ pid=9 comm=sh\n\
+                \x20 sh-9 [000] ..... 1.000003: tracing_mark_write: fairground:cgroup_weight weight=300 \
+                path=/web\n";
     let trace = read("kernel", text.as_bytes()).unwrap();
     let paths: Vec<&str> = trace.cgroups().iter().map(|cgroup| cgroup.path.as_str()).collect();
     assert_eq!(paths, ["/", "web", "web/front"]);
     assert_eq!(trace.cgroups()[2].parent, Some(CgroupId(1)));
     assert_eq!(trace.cgroups()[2].weight, None);
-    let moves: Vec<EventKind> = trace.events().map(|event| event.kind).collect();
-    let sh = TaskId(1);
-    let expected = [(0, 2), (2, 0)].map(|(from, to)| EventKind::CgroupMove {
-        task: sh,
+    let changes: Vec<EventKind> = trace.events().map(|event| event.kind).collect();
+    let moves = [(0, 2), (2, 0)].map(|(from, to)| EventKind::CgroupMove {
+        task: TaskId(1),
         from: CgroupId(from),
         to: CgroupId(to),
     });
-    assert_eq!(moves, expected);
+    let weight = EventKind::CgroupWeight { cgroup: CgroupId(1), weight: 300 };
+    assert_eq!(changes, [&moves[..], &[weight]].concat());
     assert_eq!(trace.loss.unreadable, 0);
 }

@@ -289,10 +289,12 @@ impl Task<'_> {
     }
 
     fn set_weight(&self, cgroup: usize, weight: u32) {
-        if !self.shared.cgroups.as_ref().is_some_and(|all| all.set_weight(cgroup, weight)) {
+        let Some(all) = self.shared.cgroups.as_ref().filter(|all| all.set_weight(cgroup, weight))
+        else {
             return self.record_failure(FailedOperation::CgroupWeight);
-        }
-        self.write_marker(format_args!("fairground:cgroup_weight cgroup={cgroup} weight={weight}"));
+        };
+        let path = all.path(cgroup);
+        self.write_marker(format_args!("fairground:cgroup_weight weight={weight} path={path}"));
     }
 
     fn mark(&self, text: &str) {

@@ -41,6 +41,8 @@ pub(super) struct Cgroups {
     version: Version,
     /// By index in the workload; the first is the root.
     dirs: Vec<PathBuf>,
+    /// Their paths below the root of the hierarchy.
+    paths: Vec<String>,
     /// The files to enter each group.
     enter: Vec<OwnedFd>,
     /// The files to set the weight of each group except the root.
@@ -69,6 +71,7 @@ impl Cgroups {
         let mut groups = Self {
             version,
             dirs: vec![base.clone()],
+            paths: vec!["/".to_owned()],
             enter: Vec::new(),
             weight: vec![None],
             owner,
@@ -80,7 +83,9 @@ impl Cgroups {
         let nested =
             workload.cgroups.iter().any(|group| group.path.contains('/') && group.path.len() > 1);
         for group in workload.cgroups.iter().skip(1) {
-            let dir = base.join(format!("{}{}", prefix_of(owner), group.path));
+            let path = format!("{}{}", prefix_of(owner), group.path);
+            let dir = base.join(&path);
+            groups.paths.push(format!("/{path}"));
             fs::create_dir(&dir)
                 .map_err(|error| system(&format!("make {}", dir.display()), error))?;
             groups.dirs.push(dir.clone());
@@ -108,6 +113,11 @@ impl Cgroups {
     /// Moves the calling process into a group. Allocates nothing.
     pub(super) fn enter(&self, cgroup: usize) -> bool {
         self.enter.get(cgroup).is_some_and(|file| write_to(file, b"0"))
+    }
+
+    /// A group's path below the root of the hierarchy.
+    pub(super) fn path(&self, cgroup: usize) -> &str {
+        self.paths.get(cgroup).map_or("/", String::as_str)
     }
 
     /// Sets a group's weight. Allocates nothing.

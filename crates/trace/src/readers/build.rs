@@ -78,6 +78,9 @@ impl Known {
     }
 }
 
+/// The event names a cgroup by its path: one of [`Builder::paths_named`].
+pub(super) const BY_PATH: u32 = 1 << 31;
+
 /// In place of a task: none is known.
 const UNKNOWN: TaskId = TaskId(u32::MAX);
 
@@ -86,8 +89,8 @@ pub(super) struct Builder<'p> {
     /// The header's content and, unless parts are wanted, the events so far.
     pub(super) trace: Trace,
     pub(super) renames: Renames,
-    /// Paths of cgroups to which tasks move. Their events have the index as [`CgroupId`].
-    pub(super) moves: Vec<String>,
+    /// Paths of cgroups that events name. Those events have the index and [`BY_PATH`] as [`CgroupId`].
+    pub(super) paths_named: Vec<String>,
     interner: Interner,
     /// The identities by number, as far as events have named them.
     identities: Vec<TaskIdentity>,
@@ -118,7 +121,7 @@ impl<'p> Builder<'p> {
         Self {
             trace: Trace::new(0),
             renames: Renames::default(),
-            moves: Vec::new(),
+            paths_named: Vec::new(),
             interner,
             identities: Vec::new(),
             parts: PartWriter::default(),
@@ -215,10 +218,12 @@ impl<'p> Builder<'p> {
                 self.set_running(cpu, UNKNOWN);
             }
             EventKind::CgroupMove { task, from, to } => {
-                let path = std::mem::take(&mut self.moves[to.index()]);
-                *to = self.cgroup(&path)?;
+                *to = self.cgroup_named(*to)?;
                 let known = &mut self.known[task.index()].cgroup;
                 *from = known.replace(*to).unwrap_or(CgroupId::ROOT);
+            }
+            EventKind::CgroupWeight { cgroup, .. } if cgroup.0 & BY_PATH != 0 => {
+                *cgroup = self.cgroup_named(*cgroup)?;
             }
             EventKind::CgroupWeight { cgroup, .. }
                 if cgroup.index() >= self.trace.cgroups().len() =>
@@ -240,6 +245,12 @@ impl<'p> Builder<'p> {
             _ => {}
         }
         Some(())
+    }
+
+    /// The cgroup that an event names by its path.
+    fn cgroup_named(&mut self, number: CgroupId) -> Option<CgroupId> {
+        let path = self.paths_named.get_mut((number.0 & !BY_PATH) as usize).map(std::mem::take);
+        self.cgroup(&path.unwrap_or_default())
     }
 
     /// The cgroup of a path (`/web/front`). An unknown one is added without a weight, with its

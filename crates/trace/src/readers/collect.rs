@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::mem::take;
 
 use super::batch::{Batch, EventText, StatedLoss, clock_went_back};
-use super::build::{Builder, CGROUPS_MAX};
+use super::build::{BY_PATH, Builder, CGROUPS_MAX};
 use super::clocks::CpuClocks;
 use super::error::ReadError;
 use super::interner::Interner;
@@ -120,9 +120,10 @@ impl<'p> Collector<'p> {
         let text = if is_escaped { unescape(text) } else { text.into() };
         let trace = &mut self.builder.trace;
         let label = match &mut kind {
-            EventKind::CgroupMove { to, .. } => {
-                *to = CgroupId(self.builder.moves.len() as u32);
-                self.builder.moves.push(text.into_owned());
+            EventKind::CgroupMove { to: by_path, .. }
+            | EventKind::CgroupWeight { cgroup: by_path, .. } => {
+                *by_path = CgroupId(BY_PATH | self.builder.paths_named.len() as u32);
+                self.builder.paths_named.push(text.into_owned());
                 return Ok(kind);
             }
             EventKind::Print { .. } => trace.intern_print(&text).ok_or("printed lines")?,

@@ -9,6 +9,7 @@
 //! tracing_mark_write: fairground:call_enter pid=77 call=read object=3
 //! tracing_mark_write: fairground:call_exit pid=77 result=-11
 //! tracing_mark_write: fairground:cgroup_weight cgroup=2 weight=300
+//! tracing_mark_write: fairground:cgroup_weight weight=300 path=/web/front
 //! tracing_mark_write: fairground:contention_begin pid=77 holder=78 flags=SPIN lock=queue
 //! tracing_mark_write: fairground:contention_end pid=77 lock=queue
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
@@ -49,10 +50,7 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
             task: pid("pid=", rest)?,
             result: value(rest, "result=")?.parse().ok()?,
         }),
-        "cgroup_weight" => Stated::Event(EventKind::CgroupWeight {
-            cgroup: CgroupId(value(rest, "cgroup=")?.parse().ok()?),
-            weight: value(rest, "weight=")?.parse().ok()?,
-        }),
+        "cgroup_weight" => cgroup_weight(rest)?,
         "contention_begin" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
             let (task, holder) = (pid("pid=", numbers)?, pid("holder=", numbers)?);
@@ -68,6 +66,17 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
         "lost" => Stated::LostHere,
         _ => Stated::Other,
     })
+}
+
+/// A group's weight changes: a group of the header by its number, or any by its path.
+fn cgroup_weight(words: &str) -> Option<Stated> {
+    let weight = value(words, "weight=")?.parse().ok()?;
+    if let Some((_, path)) = words.split_once(" path=") {
+        let kind = EventKind::CgroupWeight { cgroup: CgroupId::ROOT, weight };
+        return Some(Stated::WithText(kind, path.to_owned()));
+    }
+    let cgroup = CgroupId(value(words, "cgroup=")?.parse().ok()?);
+    Some(Stated::Event(EventKind::CgroupWeight { cgroup, weight }))
 }
 
 /// `pid|name|value`, the counter of Android's atrace.

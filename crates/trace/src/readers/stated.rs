@@ -17,7 +17,7 @@ pub(super) const LEFT_OUT: Label = Label(u32::MAX);
 pub(super) enum Stated {
     /// An event. Its tasks are numbers of the [`Interner`].
     Event(EventKind),
-    /// An event with a text: that of its label, or the path of the cgroup to which a task moved.
+    /// An event with a text: that of its label, or the path of the cgroup to which a task moved or whose weight changed.
     WithText(EventKind, String),
     /// Gives the preceding lost-events line its time.
     LostHere,
