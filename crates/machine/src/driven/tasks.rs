@@ -159,7 +159,8 @@ impl Driven {
     pub fn set_nice(&mut self, cpu: u32, task: TaskId, nice: i8) -> Result<(), MachineError> {
         let Some(slot) = self.slot(task) else { return Ok(()) };
         self.machine.kernel.this_cpu = cpu;
-        self.told(|machine| machine.set_nice(slot, nice))
+        let at = self.machine.kernel.task(slot).cpu;
+        self.by_clock_of(at, |driven| driven.told(|machine| machine.set_nice(slot, nice)))
     }
 
     /// `cgroup_migrate` of one task, on a CPU. Callbacks: `cgroup_prep_move`, `cgroup_move` and those between.
@@ -169,7 +170,10 @@ impl Driven {
     pub fn move_to_cgroup(&mut self, cpu: u32, task: TaskId, to: u32) -> Result<(), MachineError> {
         let Some(slot) = self.slot(task) else { return Ok(()) };
         self.machine.kernel.this_cpu = cpu;
-        self.told(|machine| machine.move_to_cgroup(&[slot], CgroupRef(to)))
+        let at = self.machine.kernel.task(slot).cpu;
+        self.by_clock_of(at, |driven| {
+            driven.told(|machine| machine.move_to_cgroup(&[slot], CgroupRef(to)))
+        })
     }
 
     /// `cpu.weight` of a control group changes. Callback: `cgroup_set_weight`.
@@ -183,7 +187,9 @@ impl Driven {
         weight: u32,
     ) -> Result<(), MachineError> {
         self.machine.kernel.this_cpu = cpu;
-        self.told(|machine| machine.set_cgroup_weight(CgroupRef(cgroup), weight))
+        self.by_clock_of(cpu, |driven| {
+            driven.told(|machine| machine.set_cgroup_weight(CgroupRef(cgroup), weight))
+        })
     }
 
     /// `exit_signals`: a task is exiting, and runs on until it leaves its CPU dead.

@@ -22,9 +22,9 @@ enum Doing {
 
 /// A task that exists when the recording begins.
 #[derive(Clone, Copy, Debug)]
-struct Present {
-    task: TaskId,
-    cpu: u32,
+pub(super) struct Present {
+    pub(super) task: TaskId,
+    pub(super) cpu: u32,
     doing: Doing,
 }
 
@@ -87,7 +87,6 @@ impl Follower<'_> {
     /// Each task wakes for the first time and sleeps; one of each CPU runs for a while, so that the clocks of the queues
     /// leave the others behind, and sleeps as well.
     fn live_before(&mut self, trace: &Trace, present: &[Present]) -> Told {
-        self.lead_ns = LEAD_NS;
         let runs_ns = LEAD_NS / 2;
         let mut lives = vec![None; trace.cpus as usize];
         for &Present { task, cpu, .. } in present {
@@ -107,7 +106,10 @@ impl Follower<'_> {
             self.driven.charge(cpu, task, runs_ns)?;
             self.switch_to(cpu, Some(TaskState::Sleeping), TaskId::IDLE)?;
         }
-        self.driven.advance(trace.start_ns + LEAD_NS)
+        let done_ns = self.order_sleepers(trace, present, trace.start_ns + runs_ns)?;
+        // Whole ticks at every HZ.
+        self.lead_ns = LEAD_NS.max((done_ns - trace.start_ns).next_multiple_of(1_000_000_000));
+        self.driven.advance(trace.start_ns + self.lead_ns)
     }
 
     /// Lets a CPU run a task that sleeps.
@@ -116,7 +118,7 @@ impl Follower<'_> {
         self.switch_to(cpu, None, task)
     }
 
-    fn switch_to(&mut self, cpu: u32, leaves: Option<TaskState>, next: TaskId) -> Told {
+    pub(super) fn switch_to(&mut self, cpu: u32, leaves: Option<TaskState>, next: TaskId) -> Told {
         self.driven.pick(cpu, leaves)?;
         self.driven.run(next)
     }

@@ -1,6 +1,5 @@
 //! From recorded events to what the machine is told.
 
-use fairground_analysis::Irregularities;
 use fairground_analysis::states::{Observer, States};
 use fairground_machine::{Driven, MachineError, Placement, Wake};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
@@ -10,7 +9,6 @@ use super::knowledge::Knowledge;
 use super::moves::Moves;
 use super::tally::{Decision, Tally};
 use super::timeline::Timeline;
-use super::{DecidedBy, Followed};
 
 pub(super) type Told<T = ()> = Result<T, MachineError>;
 
@@ -26,6 +24,8 @@ pub(super) struct Cpu {
     pub(super) slice_ns: u64,
     /// What waits for the charge that goes with it.
     due: Option<Due>,
+    /// The charge at this index was told with its wake-up.
+    charged: Option<usize>,
     /// Since when the scheduler wants a pass, ns.
     pub(super) wants_from_ns: Option<u64>,
 }
@@ -52,6 +52,8 @@ pub(super) struct Follower<'a> {
     placed: Vec<Option<(Placement, Wake)>>,
     /// Passes of the timeline that have begun.
     passes: usize,
+    /// Charges of the timeline that were told with their wake-ups.
+    stood: usize,
     /// By CPU: the switch at this index has taken place already.
     done: Vec<usize>,
     /// `sched_waking`s so far.
@@ -82,6 +84,7 @@ impl<'a> Follower<'a> {
             cpus: vec![Cpu::default(); trace.cpus as usize],
             placed: vec![None; trace.tasks().len()],
             passes: 0,
+            stood: 0,
             done: vec![usize::MAX; trace.cpus as usize],
             wakings: 0,
             tally: Tally::default(),
@@ -105,6 +108,7 @@ impl<'a> Follower<'a> {
             self.passes += 1;
             return self.on_pass(trace, cpu, pass.switch);
         }
+        self.charge_ahead(trace)?;
         match event.kind {
             EventKind::Switch { .. } if self.done[cpu as usize] == self.index => Ok(()),
             EventKind::Switch { prev, prev_state, next } => {
@@ -124,6 +128,9 @@ impl<'a> Follower<'a> {
                 if !self.timeline.has_yield_callbacks =>
             {
                 self.is_due(cpu, Due::Yield)
+            }
+            EventKind::Charge { .. } if self.cpus[cpu as usize].charged == Some(self.index) => {
+                self.settle_due(cpu)
             }
             EventKind::Charge { task, runtime_ns } => self.on_charge(cpu, task, runtime_ns),
             EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(cpu, task, to_cpu),
@@ -286,6 +293,22 @@ impl<'a> Follower<'a> {
         self.settle_due(cpu)
     }
 
+    /// A wake-up with whose clock the running task is charged later: it is charged now.
+    fn charge_ahead(&mut self, trace: &Trace) -> Told {
+        let Some(stood) = self.timeline.stood.get(self.stood).filter(|at| at.wakeup == self.index)
+        else {
+            return Ok(());
+        };
+        self.stood += 1;
+        let Some(Event { cpu, kind: EventKind::Charge { task, runtime_ns }, .. }) =
+            trace.get(stood.charge)
+        else {
+            return Ok(());
+        };
+        self.cpus[cpu as usize].charged = Some(stood.charge);
+        self.on_charge(cpu, task, runtime_ns)
+    }
+
     fn on_yield(&mut self, cpu: u32) -> Told {
         self.driven.yields(cpu)?;
         self.driven.ask(cpu);
@@ -408,61 +431,6 @@ impl<'a> Follower<'a> {
     fn move_clock(&mut self, now_ns: u64) -> Told {
         self.now_ns = now_ns;
         self.driven.advance(now_ns + self.lead_ns)
-    }
-
-    /// What was not compared, and why.
-    fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if !self.timeline.has_wakings {
-            notes.push(
-                "not compared: placements and preemptions at wake-ups: the recording has no \
-                 sched_waking, which says when they were decided"
-                    .to_owned(),
-            );
-        } else if !self.timeline.has_wakeups {
-            notes.push(
-                "not compared: placements: the recording has no sched_wakeup, which has their results"
-                    .to_owned(),
-            );
-        }
-        if !self.timeline.has_ticks {
-            notes.push(
-                "not compared: preemptions at ticks: the recording does not say when CPUs tick; the \
-                 scheduler was told of ticks at multiples of 1/HZ"
-                    .to_owned(),
-            );
-        }
-        let outside = self.of_class.iter().skip(1).filter(|of_class| !**of_class).count();
-        if outside > 0 {
-            notes.push(format!(
-                "tasks of other classes, without a nice value: {outside}; the scheduler does not have \
-                 a CPU while one of them runs"
-            ));
-        }
-        notes
-    }
-
-    pub(super) fn finish(
-        self,
-        label: String,
-        until_ns: u64,
-        irregularities: Irregularities,
-        callbacks: Vec<(Decision, DecidedBy)>,
-    ) -> Followed {
-        let agreement = Decision::ALL.map(|decision| (decision, self.tally.agreement(decision)));
-        Followed {
-            label,
-            agreement: agreement.to_vec(),
-            kinds: self.tally.kinds(),
-            first: self.tally.first().cloned(),
-            reaction_ns: self.timeline.reaction_ns,
-            clock_ns: self.knowledge.clock_ns,
-            callbacks,
-            notes: self.notes(),
-            exit: self.driven.exit().cloned(),
-            until_ns,
-            irregularities,
-        }
     }
 }
 

@@ -9,7 +9,10 @@ mod follower;
 mod judge;
 mod knowledge;
 mod moves;
+mod order;
+mod outcome;
 mod passes;
+mod stood;
 mod tally;
 mod timeline;
 

@@ -1,6 +1,7 @@
 //! What a recording decided: for each CPU its switches, and what may have led to them.
 
 use super::passes::{PassFinder, PassSeen};
+use super::stood::{Stood, StoodFinder};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
 
 /// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
@@ -50,6 +51,8 @@ pub(super) struct Timeline {
     switches: Vec<Vec<Switched>>,
     /// Passes that callbacks show, by their first events.
     pub(super) passes: Vec<PassSeen>,
+    /// Charges that belong to wake-ups before them; none in a simulated recording, whose stamps are the clock.
+    pub(super) stood: Vec<Stood>,
     /// By CPU, in order.
     triggers: Vec<Vec<Trigger>>,
     /// Whether the recording has ticks.
@@ -92,6 +95,7 @@ impl Timeline {
         let mut timeline = Timeline {
             switches: vec![Vec::new(); cpus],
             passes: Vec::new(),
+            stood: Vec::new(),
             triggers: vec![Vec::new(); cpus],
             has_ticks: false,
             has_charges: false,
@@ -111,15 +115,20 @@ impl Timeline {
         };
         let mut reactions = Reactions::new(cpus);
         let mut passes = PassFinder::new(cpus);
+        let mut stood = StoodFinder::new(cpus);
         for (index, event) in trace.events().enumerate() {
             if (event.cpu as usize) < cpus {
                 let (decided, time_ns) =
                     passes.take(index, &event).unwrap_or((index, event.time_ns));
                 timeline.take(index, decided, &Event { time_ns, ..event });
                 reactions.take(&Event { time_ns, ..event });
+                stood.take(index, &event);
             }
         }
         timeline.passes = passes.finish();
+        if !trace.origin.is_simulated() {
+            timeline.stood = stood.finish();
+        }
         timeline.reaction_ns = reactions.bound_ns();
         timeline.busy_ns = timeline.reaction_ns.min(REACTION_NS_DEFAULT);
         timeline
