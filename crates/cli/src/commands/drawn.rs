@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use fairground_session::{Failure, Outcome};
+use fairground_session::{EngineChoice, Failure, Outcome};
 
+use super::drawn_follow::{Follow, follows};
 use super::experiment_runs;
 use super::reproduce::{Unmade, analysed};
 use super::seed_history::SeedHistory;
@@ -12,7 +13,7 @@ use crate::args::{Cli, ReproduceArgs};
 use crate::experiment::{Draw, Experiment, Figures, Run, Tally};
 use crate::interrupt;
 use crate::pictures;
-use crate::present::{self, DrawnResult};
+use crate::present::{self, DrawnResult, FollowedPoint};
 
 pub(super) fn reproduce(
     cli: &Cli,
@@ -24,14 +25,20 @@ pub(super) fn reproduce(
     pictures::prepare(&args.page)?;
     let history = args.drawn.report.as_deref().map(SeedHistory::read).transpose()?;
     let runs = experiment.runs()?;
-    let finished = experiment_runs::run_all(cli.quiet, &runs, args.engine, Finished::of);
+    let follows = follows(&experiment, &runs);
+    let all: Vec<Run> =
+        runs.iter().chain(follows.iter().map(|follow| &follow.run)).cloned().collect();
+    let finished = experiment_runs::run_all(cli.quiet, &all, args.engine, |run, outcome| {
+        Finished::of(args.engine, &follows, run, outcome)
+    });
     let is_partial = interrupt::is_asked();
 
     let mut result = DrawnResult::new(&experiment, draw);
     let mut figures = BTreeMap::new();
     let (mut unmade, mut code) = (Unmade::default(), 0);
-    for (run, finished) in runs.iter().zip(finished) {
+    for (run, finished) in all.iter().zip(finished) {
         match finished {
+            Ok(Finished { followed: Some(followed), .. }) => result.add_followed(followed?),
             Ok(finished) => {
                 code = code.max(finished.code);
                 result.add_run(finished.described);
@@ -66,14 +73,24 @@ struct Finished {
     figures: Figures,
     described: fairground_report::Document,
     code: u8,
+    /// Of a run that is followed: its decisions, and nothing else.
+    followed: Option<Result<FollowedPoint, Failure>>,
 }
 
 impl Finished {
-    fn of(_: &Run, outcome: &Outcome) -> Finished {
+    fn of(engine: EngineChoice, follows: &[Follow], run: &Run, outcome: &Outcome) -> Finished {
+        let follow = follows.iter().find(|follow| follow.run.name == run.name);
+        let followed = follow.map(|follow| {
+            Ok(FollowedPoint {
+                comparison: follow.comparison.clone(),
+                point: follow.point.clone(),
+                decisions: follow.agreement(engine, outcome)?,
+            })
+        });
         let mut figures = Figures::default();
         analysed(&mut figures, outcome, |_| true);
         let mut described = fairground_report::Document::default();
         present::describe_run(&mut described, outcome);
-        Finished { figures, described, code: outcome.exit_code() }
+        Finished { figures, described, code: outcome.exit_code(), followed }
     }
 }

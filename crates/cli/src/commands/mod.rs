@@ -7,6 +7,7 @@ mod contention;
 mod diagnose;
 mod doctor;
 mod drawn;
+mod drawn_follow;
 mod experiment_runs;
 mod follow;
 pub(crate) mod kernels;

@@ -86,7 +86,8 @@ fn page(path: &Path, result: &DrawnResult<'_>, date: &str, history: &[String]) -
          ```\n\n",
         path.display()
     );
-    for table in [result.summary(), result.by_metric(), result.points_outside()] {
+    let tables = [result.summary(), result.by_metric()].into_iter().chain(result.decisions());
+    for table in tables.chain([result.points_outside()]) {
         text += &table.to_markdown().replacen("### ", "## ", 1);
         text.push('\n');
     }

@@ -42,7 +42,7 @@ pub(crate) struct Experiment {
     pub(crate) points: Vec<Point>,
     /// Runs at every point.
     #[serde(default, rename = "sweep")]
-    pub(super) sweeps: Vec<Sweep>,
+    pub(crate) sweeps: Vec<Sweep>,
     /// Figures from elsewhere at every point.
     #[serde(default, rename = "published")]
     published: Vec<Published>,

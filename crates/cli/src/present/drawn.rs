@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use fairground_report::{Cell, Column, Document, Section, Table};
+use fairground_session::{Agreement, Decision};
 use serde_json::Value;
 
 use super::agreement::cells_table;
+use super::decisions::Decisions;
 use crate::args::{Cli, Format};
 use crate::experiment::{AgreementCell, CellVerdict, Draw, Experiment, Tally};
 
@@ -25,6 +27,14 @@ pub(crate) struct DrawnResult<'e> {
     /// What the runs say, and how many of them.
     notes: BTreeMap<String, usize>,
     verdicts: Vec<fairground_report::Verdict>,
+    decisions: Decisions,
+}
+
+/// The decisions of a recording at a point.
+pub(crate) struct FollowedPoint {
+    pub(crate) comparison: String,
+    pub(crate) point: String,
+    pub(crate) decisions: Vec<(Decision, Agreement)>,
 }
 
 /// The cells of a comparison on machines of one size, or of all sizes.
@@ -51,6 +61,7 @@ impl<'e> DrawnResult<'e> {
             kernels: Vec::new(),
             notes: BTreeMap::new(),
             verdicts: Vec::new(),
+            decisions: Decisions::default(),
         }
     }
 
@@ -80,6 +91,17 @@ impl<'e> DrawnResult<'e> {
     /// Adds the cells of a comparison.
     pub(crate) fn add_cells(&mut self, comparison: &str, cells: Vec<AgreementCell>) {
         self.comparisons.push((comparison.to_owned(), cells));
+    }
+
+    /// Adds the decisions of a recording that was followed.
+    pub(crate) fn add_followed(&mut self, followed: FollowedPoint) {
+        let cpus = self.cpus.get(&followed.point).copied().unwrap_or(1);
+        self.decisions.add(&followed.comparison, cpus, &followed.decisions);
+    }
+
+    /// The decisions of all recordings that were followed; `None` without any.
+    pub(crate) fn decisions(&self) -> Option<Table> {
+        (!self.decisions.is_empty()).then(|| self.decisions.table())
     }
 
     /// Every cell of every comparison.
@@ -119,7 +141,9 @@ impl<'e> DrawnResult<'e> {
         document.set("drawn", "points", Cell::count(points.into()));
         document.set("drawn", "fairground", Cell::text(env!("CARGO_PKG_VERSION")));
         document.sections.extend(self.kernels.iter().cloned());
-        document.tables.extend([self.summary(), self.by_metric(), self.outside()]);
+        document.tables.extend([self.summary(), self.by_metric()]);
+        document.tables.extend(self.decisions());
+        document.tables.push(self.outside());
         if every_cell {
             let tables = self.comparisons.iter().map(|(title, cells)| cells_table(title, cells));
             document.tables.extend(tables);

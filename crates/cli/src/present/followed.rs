@@ -59,7 +59,7 @@ fn agreement_table(agreement: &[(Decision, Agreement)]) -> Table {
 }
 
 /// What share of the decisions is the same, ties left out.
-fn percent(agreement: &Agreement) -> Cell {
+pub(super) fn percent(agreement: &Agreement) -> Cell {
     let judged = agreement.same + agreement.different;
     match judged {
         0 => Cell::NotMeasured,

@@ -3,6 +3,7 @@
 mod agreement;
 mod comparison;
 mod contention;
+mod decisions;
 mod diagnosis;
 mod drawn;
 mod experiment;
@@ -19,7 +20,7 @@ mod verdict;
 pub(crate) use comparison::comparison_table;
 pub(crate) use contention::describe_contention;
 pub(crate) use diagnosis::describe_diagnosis;
-pub(crate) use drawn::{DrawnResult, DrawnRow, shows_every_cell};
+pub(crate) use drawn::{DrawnResult, DrawnRow, FollowedPoint, shows_every_cell};
 pub(crate) use experiment::experiment_document;
 pub(crate) use followed::describe_followed;
 pub(crate) use kernel::accounting_table;
