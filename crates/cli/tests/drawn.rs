@@ -68,6 +68,10 @@ fn equal_sides_agree_in_every_cell_and_unequal_ones_are_listed_by_seed_and_index
     assert_eq!(all[3..7], [all[3], all[3], "0", "0"], "{text}");
     for cpus in [1, 2, 4] {
         row(&text, &format!("| here and there | {cpus} |"));
+        // A scheduler that follows its own recording makes the recorded picks.
+        let picks = row(&text, &format!("| here and there | {cpus} | pick |"));
+        assert!(picks[4].parse::<u32>().is_ok_and(|compared| compared > 100), "{text}");
+        assert_eq!((picks[4], picks[7]), (picks[5], "0"), "{text}");
     }
 
     let text =
