@@ -185,8 +185,12 @@ impl Machine {
         }
         self.kernel.counters.steps += 1;
         self.prepare_next();
+        if !self.kernel.takes_turn(slot) {
+            return Ok(true);
+        }
         self.handle(slot).map_err(MachineError::Memory)?;
         self.kernel.flush_ipis();
+        self.kernel.turns_end(slot);
         if self.failure.is_some() || self.kernel.check {
             self.outcome()?;
         }

@@ -16,3 +16,4 @@ mod support;
 mod timers;
 mod tools;
 mod topology;
+mod turns;

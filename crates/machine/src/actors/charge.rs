@@ -36,7 +36,7 @@ impl Actors {
     /// Charges a system call this much CPU time before its effect.
     pub(super) fn charge(&mut self, id: u32, ns: u64) -> Need {
         self.actors[id as usize].frame().phase = Phase::Charging;
-        Need::Work { ns }
+        Need::Cpu { ns }
     }
 
     /// The actor pays for copying this many bytes before its next operation.

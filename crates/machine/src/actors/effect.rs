@@ -19,11 +19,6 @@ pub enum Need {
         /// CPU time, ns; not 0.
         ns: u64,
     },
-    /// Kernel work for itself: a system call, before its effect.
-    Work {
-        /// CPU time, ns; not 0.
-        ns: u64,
-    },
     /// Read its own memory once; the machine determines how long that takes.
     Touch {
         /// Bytes, not 0.

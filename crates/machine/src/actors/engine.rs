@@ -197,7 +197,7 @@ impl Actors {
         let frame = &mut actor.frames[actor.level];
         if actor.owed_ns > 0 {
             frame.phase = Phase::Owing;
-            return Some(Need::Work { ns: std::mem::take(&mut actor.owed_ns) });
+            return Some(Need::Cpu { ns: std::mem::take(&mut actor.owed_ns) });
         }
         match step {
             Step::Run(length) => {

@@ -70,7 +70,8 @@ cost_table! {
     /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task
     /// that ends pays it, too.
     block_ns = 0, "contained in wakeup_ns";
-    /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work.
+    /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work; work of that
+    /// CPU where CPUs share the threads of an emulator.
     ipi_ns = 1_500, "assumed";
     /// The interrupt that a CPU sends itself to carry out kicks (`scx_bpf_kick_cpu`); the kicks of one operation share
     /// it.
@@ -104,9 +105,13 @@ cost_table! {
     line_miss_ps = 20_000, "assumed: from the cache of the socket";
     /// An instruction of the scheduler's program.
     policy_insn_ps = 333, "assumed: one instruction per cycle at 3 GHz";
-    /// How many threads of an emulator the CPUs share: kernel work on more CPUs than that waits for its turn, and the
-    /// waiting is charged like the work. 0: every CPU works for itself.
+    /// How many threads of an emulator the CPUs share: on more CPUs than that, kernel work and short computations wait
+    /// for their turn, and the waiting is charged like the work. 0: every CPU works for itself.
     emulator_threads = 0, "none: real CPUs";
+    /// How long a CPU's turn lasts, where CPUs share the threads of an emulator: until the next end of a piece of work.
+    emulator_turn_ns = 0, "none: real CPUs";
+    /// The longest computation in one turn, and the last part of a longer one. Others share the threads finely.
+    emulator_piece_ns = 0, "none: real CPUs";
     /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
     /// that works on a dispatch queue, searches for a task or for idle CPUs, or kicks a CPU.
     call_ns = 0, "not distinguished: a call is charged as the one instruction that it is";

@@ -25,7 +25,6 @@ impl Machine {
         };
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
-            Need::Work { ns } => Stage::Compute(self.kernel.in_turn_ns(cpu, ns)),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))
@@ -148,6 +147,7 @@ impl Machine {
     pub(crate) fn signal_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
             machine.kernel.rq(cpu).signalled = false;
+            machine.kernel.enter_ipi(cpu);
             if let Some(slot) = machine.kernel.cpus[cpu as usize].curr() {
                 machine.take_signal(slot);
             }

@@ -44,6 +44,7 @@ impl Machine {
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
             machine.kernel.wake_from_idle(cpu);
+            machine.kernel.enter_ipi(cpu);
             Ok(())
         })
     }
@@ -133,6 +134,7 @@ impl Machine {
         };
         self.kernel.rq(cpu).timers.let_lapse();
         self.kernel.program_timer(cpu);
+        self.kernel.programs_timer(cpu, self.kernel.cpus[cpu as usize].timers.next_ns());
         Some(at)
     }
 
@@ -158,6 +160,9 @@ impl Machine {
     /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.kernel.pays_way_off(slot) {
+            if let Some(at_ns) = until_ns {
+                self.kernel.programs_timer(self.kernel.this_cpu, at_ns);
+            }
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);

@@ -14,7 +14,7 @@ use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, RtQueues, Spinners, Tasks, Timers,
+    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, RtQueues, Spinners, Tasks, Timers, Turns,
     agenda,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
@@ -284,12 +284,6 @@ fn labels(actors: &Actors, trace: &mut Trace) -> Result<Vec<Label>, MachineError
     Ok(labels)
 }
 
-/// The emulator's threads that limit kernel work, all free; none if every CPU can work for itself.
-fn threads_of(config: &MachineConfig) -> Vec<u64> {
-    let threads = config.cost.emulator_threads;
-    if threads < u64::from(config.cpus()) { vec![0; threads as usize] } else { Vec::new() }
-}
-
 fn new_kernel(
     config: &MachineConfig,
     policy: &Policy,
@@ -307,7 +301,7 @@ fn new_kernel(
         clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
-        threads_free_ns: threads_of(config),
+        turns: Turns::new(&config.cost, config.cpus()),
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),

@@ -4,6 +4,7 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
+use crate::events::{CpuEvent, EventHandle};
 use crate::op::Op;
 
 impl Machine {
@@ -15,7 +16,12 @@ impl Machine {
             // One before it may have taken its task away.
             if self.kernel.busy.test(cpu) {
                 self.kernel.rq(cpu).timers.raise_tick(tick_ns);
-                self.timer_due(cpu)?;
+                if self.kernel.turns.are_taken() {
+                    let timer = EventHandle::Cpu(cpu, CpuEvent::Timer);
+                    self.kernel.events.arm(timer, self.kernel.clock.now_ns());
+                } else {
+                    self.timer_due(cpu)?;
+                }
             }
         }
         if !self.kernel.busy.is_empty() {

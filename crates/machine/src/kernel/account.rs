@@ -82,34 +82,8 @@ impl Kernel {
     /// Kernel work occupies a CPU for so long.
     #[inline]
     pub(crate) fn charge(&mut self, cpu: u32, ns: u64) {
-        let ns = self.in_turn_ns(cpu, ns);
         let now = self.clock.now_ns();
         self.cpus[cpu as usize].occupy(now, ns);
-    }
-
-    /// How long kernel work takes on a CPU that can do it now or when what occupies it ends: longer than the work where
-    /// CPUs share the threads of an emulator and others are at work.
-    #[inline]
-    pub(crate) fn in_turn_ns(&mut self, cpu: u32, ns: u64) -> u64 {
-        if self.threads_free_ns.is_empty() || ns == 0 {
-            return ns;
-        }
-        let from_ns = self.cpus[cpu as usize].free_ns(self.clock.now_ns());
-        // The thread that has been free for the shortest time: the CPU's own, if it goes on.
-        let idle = self.threads_free_ns.iter_mut().filter(|free| **free <= from_ns).max();
-        match idle {
-            Some(free_ns) => {
-                *free_ns = from_ns.saturating_add(ns);
-                ns
-            }
-            None => self.wait_for_turn(from_ns, ns),
-        }
-    }
-
-    fn wait_for_turn(&mut self, from_ns: u64, ns: u64) -> u64 {
-        let Some(free_ns) = self.threads_free_ns.iter_mut().min() else { return ns };
-        *free_ns = free_ns.saturating_add(ns);
-        *free_ns - from_ns
     }
 
     /// Sets the CPU's own event; `u64::MAX`: none.

@@ -92,7 +92,15 @@ impl Kernel {
     /// When an interrupt arrives that the executing CPU sends now.
     pub(crate) fn ipi_arrival_ns(&self) -> u64 {
         let sent_ns = self.cpus[self.this_cpu as usize].busy_until_ns().max(self.clock.now_ns());
-        sent_ns + self.cost.ipi_ns
+        if self.turns.are_taken() { sent_ns } else { sent_ns + self.cost.ipi_ns }
+    }
+
+    /// An interrupt from another CPU has arrived. On the threads of an emulator it is there at once, and what takes
+    /// time is its work.
+    pub(crate) fn enter_ipi(&mut self, cpu: u32) {
+        if self.turns.are_taken() {
+            self.charge_irqs_off(cpu, self.cost.ipi_ns);
+        }
     }
 
     /// `can_skip_idle_kick`: the CPU will go through a scheduling pass before it goes idle.

@@ -28,6 +28,7 @@ mod spinners;
 mod task;
 mod tasks;
 mod timers;
+mod turns;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -61,6 +62,7 @@ pub(crate) use spinners::Spinners;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
+pub(crate) use turns::Turns;
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -76,6 +78,8 @@ pub(crate) mod agenda {
     pub(crate) const PROGRAMS: u32 = 4;
     /// The lead-in begins: the tasks of the workload are made.
     pub(crate) const LEAD_IN: u32 = 5;
+    /// The work of a CPU for whose turn others wait may be over.
+    pub(crate) const TURN: u32 = 6;
 }
 
 /// The task that a direct dispatch may name (`direct_dispatch_task`).
@@ -94,8 +98,8 @@ pub(crate) enum DirectDispatch {
 pub(crate) struct Kernel {
     pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
-    /// By thread of the emulator: until when kernel work occupies it, ns. Empty: every CPU works for itself.
-    pub(crate) threads_free_ns: Vec<u64>,
+    /// Turns of CPUs that share the threads of an emulator.
+    pub(crate) turns: Turns,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,

@@ -110,10 +110,9 @@ impl Rq {
         self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(ns);
     }
 
-    /// From when on it is free for kernel work, ns.
-    #[inline]
-    pub(crate) fn free_ns(&self, now_ns: u64) -> u64 {
-        self.busy_until_ns.max(now_ns)
+    /// Its work stood still for so long.
+    pub(crate) fn stand(&mut self, ns: u64) {
+        self.busy_until_ns = self.busy_until_ns.saturating_add(ns);
     }
 
     /// How long it has computed since it was asked last, ns.

@@ -109,7 +109,7 @@ impl Toy {
         let need =
             self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects).map_err(|e| *e)?;
         self.states[id] = match need {
-            Need::Cpu { ns } | Need::Work { ns } => State::Computing(Some(ns)),
+            Need::Cpu { ns } => State::Computing(Some(ns)),
             Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
             Need::Block | Need::BlockHard => State::Blocked(None),
