@@ -241,19 +241,28 @@ impl Actors {
                 actor.level = 0;
                 None
             }
-            Step::Lock { lock, shared } if self.is_free_for(id, lock, shared) => {
-                self.take_lock(id, lock, shared, effects);
-                self.finish(id)
+            _ => self.begin_shared(id, step, effects),
+        }
+    }
+
+    /// Begins an operation on what actors share. What needs no system call happens here.
+    fn begin_shared(&mut self, id: u32, step: Step, effects: &mut Vec<Effect>) -> Option<Need> {
+        match step {
+            Step::Lock { lock, shared } => self.begin_lock(id, step, (lock, shared), effects),
+            Step::Unlock { lock } if self.holds(id, lock) => {
+                match self.release_in_user_mode(id, lock, effects) {
+                    true => self.finish(id),
+                    false => self.enter(id, step),
+                }
             }
-            Step::Unlock { lock } if self.gives_back_alone(id, lock) => {
-                self.release_lock(id, lock, effects);
-                self.finish(id)
+            Step::Send { queue } => self.begin_send(id, step, queue),
+            Step::Receive { count: 0, .. } => self.finish(id),
+            Step::Receive { queue, .. } => self.begin_receive(id, step, queue),
+            Step::ConditionWait { condition, lock } => {
+                self.begin_condition_wait(id, step, (condition, lock), effects)
             }
-            Step::Notify { condition, .. }
-                if self.shared.first(self.shared.at_condition(condition)).is_none() =>
-            {
-                self.finish(id)
-            }
+            Step::Notify { condition, all } => self.begin_notify(id, step, (condition, all)),
+            Step::Barrier { barrier, count } => self.arrive(id, step, barrier, count),
             _ => self.enter(id, step),
         }
     }
@@ -277,19 +286,19 @@ impl Actors {
             Step::TimerStart(timer) => self.timer_start(id, timer, now_ns),
             Step::PipeWrite { pipe, bytes } => self.pipe_write(id, pipe, bytes, effects),
             Step::PipeRead { pipe, bytes } => self.pipe_read(id, pipe, bytes, effects),
-            Step::Send { queue } => self.send(id, queue, effects),
-            Step::Receive { queue, count } => self.receive(id, queue, count, effects),
+            Step::Send { queue } => self.send(id, step, queue, effects),
+            Step::Receive { queue, .. } => self.receive(id, step, queue, effects),
             Step::Signal(role) => self.signal(id, role, effects),
             Step::Fork { spec, count } => return self.fork(id, spec as usize, count, effects),
             Step::WaitChildren => self.wait_children(id),
             Step::Lock { lock, shared } => {
-                return self.lock(id, (lock, shared), now_ns, effects);
+                return self.lock(id, step, (lock, shared), now_ns, effects);
             }
             Step::ConditionWait { condition, lock } => {
-                return self.condition_wait(id, (condition, lock), now_ns, effects);
+                return self.condition_wait(id, step, (condition, lock), now_ns, effects);
             }
-            Step::Notify { condition, all } => self.notify(id, condition, all, effects),
-            Step::Barrier { barrier, count } => self.meet(id, barrier, count, effects),
+            Step::Notify { condition, .. } => self.notify(id, condition, effects),
+            Step::Barrier { barrier, .. } => self.meet(id, barrier, effects),
             Step::Unlock { lock } => return self.unlock(id, lock, now_ns, effects),
             Step::Exit => {
                 self.ends_without_locks(id, now_ns)?;

@@ -30,6 +30,7 @@ mod lock;
 mod locks;
 mod meeting;
 mod members;
+mod messages;
 mod pipe;
 mod state;
 mod sync;
