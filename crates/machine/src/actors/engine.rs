@@ -42,12 +42,21 @@ impl Actors {
         }
         let id = actor.0;
         self.resume(id, now_ns);
+        let mut has_woken = false;
         for ops in 0..MAX_OPS_PER_ADVANCE {
             self.enter_handler(id);
+            let before = effects.len();
             let need = match self.traces_calls() {
+                _ if has_woken && self.shows_in_user_mode(id) => {
+                    self.leave_call(id, effects);
+                    Some(Need::Return)
+                }
                 false => self.step(id, now_ns, effects)?,
                 true => self.traced_step(id, now_ns, effects)?,
             };
+            has_woken |= effects[before..]
+                .iter()
+                .any(|effect| matches!(effect, Effect::Wake { .. } | Effect::Fork { .. }));
             if let Some(need) = need {
                 self.instant_ops += u64::from(ops) + 1;
                 if self.instant_ops > MAX_OPS_PER_INSTANT {
@@ -60,6 +69,27 @@ impl Actors {
             }
         }
         Err(Box::new(ActorError::EndlessOps { task: self.task_name(actor) }))
+    }
+
+    /// Whether the actor's next step has an effect on others in user mode, or reads the clock there.
+    fn shows_in_user_mode(&self, id: u32) -> bool {
+        let actor = &self.actors[id as usize];
+        let frame = &actor.frames[actor.level];
+        let shows = matches!(
+            self.code.steps[frame.pc as usize],
+            Step::Lock { .. }
+                | Step::Unlock { .. }
+                | Step::Send { .. }
+                | Step::Receive { .. }
+                | Step::ConditionWait { .. }
+                | Step::Notify { .. }
+                | Step::Barrier { .. }
+                | Step::TimerWait { .. }
+                | Step::TimerStart(_)
+                | Step::Busy(_)
+                | Step::Mark { .. }
+        );
+        shows && frame.phase == Phase::Start && actor.owed_ns == 0
     }
 
     /// If an actor continues with a computation, begins it and returns its length, ns. It does not depend on the time,
