@@ -235,7 +235,8 @@ pub struct Pipe {
     pub carrier: Carrier,
 }
 
-/// A message queue.
+/// A message queue: a counter of messages. A message is for the task that comes first, be it one that waits or another;
+/// each message wakes one that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// Its name.
@@ -259,15 +260,16 @@ impl Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
     /// Waiters sleep, first come first served; one is woken on release, and competes for the lock with tasks that
-    /// arrive at that moment (`kernel/locking/mutex.c`; a futex).
+    /// arrive at that moment. One that loses waits again, behind the others (a futex with the values free, taken,
+    /// contended, as of the C libraries' `pthread_mutex_t`).
     Mutex,
     /// Waiters spin, first come first served, and the owner cannot be preempted (`spinlock_t`).
     Spin,
     /// Waiters sleep in the order of their priorities, and the owner inherits the highest of them
     /// (`kernel/locking/rtmutex.c`; a futex with priority inheritance). A task that arrives does not overtake waiters.
     RtMutex,
-    /// Held by several readers or by one writer (`kernel/locking/rwsem.c`). Waiters sleep, first come first served: no
-    /// reader overtakes a waiting writer, and all waiting readers enter together.
+    /// Held by several readers or by one writer. Waiters sleep, no reader overtakes a waiting writer, and the release
+    /// that frees it wakes all waiters, which compete (a futex, as musl's `pthread_rwlock_t`, with writers first).
     RwLock,
     /// `spinlock_t` with `CONFIG_PREEMPT_RT`: as [`LockKind::RtMutex`], inside the kernel, so that acquiring it is no
     /// system call; a task of the normal class that arrives just when it is free acquires it before the waiters.

@@ -31,11 +31,21 @@ pub(super) enum Phase {
     Ended,
 }
 
+/// The part of an operation that its system call carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The operation itself, or the wait for it.
+    Whole,
+    /// The wake-up of others: what concerns the actor itself was done in user mode.
+    Wake,
+}
+
 /// A position in a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) pc: u32,
     pub(super) phase: Phase,
+    pub(super) part: Part,
     /// It has waited for another actor in this operation.
     pub(super) has_waited: bool,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
@@ -48,7 +58,14 @@ impl Frame {
     /// Before an operation.
     #[inline]
     pub(super) fn at(pc: u32) -> Frame {
-        Frame { pc, phase: Phase::Start, has_waited: false, progress: 0, left_ns: 0 }
+        Frame {
+            pc,
+            phase: Phase::Start,
+            part: Part::Whole,
+            has_waited: false,
+            progress: 0,
+            left_ns: 0,
+        }
     }
 
     /// Goes to the next operation.

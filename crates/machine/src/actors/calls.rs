@@ -32,58 +32,6 @@ impl Actors {
         Need::Io { at_ns: self.device_free_ns }
     }
 
-    /// A message goes directly to a waiting receiver, as in `pipelined_send` of `ipc/msg.c`.
-    pub(super) fn send(&mut self, id: u32, queue: u32, effects: &mut Vec<Effect>) -> Option<Need> {
-        if let Some(receiver) =
-            self.shared.take_first(&mut self.actors, self.shared.receivers(queue))
-        {
-            self.received(receiver);
-            let sync = self.shared.queues[queue as usize].sync;
-            effects.push(Effect::Wake { actor: ActorId(receiver), sync });
-            return self.finish(id);
-        }
-        let state = &mut self.shared.queues[queue as usize];
-        if state.messages >= state.capacity {
-            return self.block(id, self.shared.senders(queue));
-        }
-        state.messages += 1;
-        self.finish(id)
-    }
-
-    pub(super) fn receive(
-        &mut self,
-        id: u32,
-        queue: u32,
-        count: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Need> {
-        if count == 0 {
-            return self.finish(id);
-        }
-        let sender = self.shared.take_first(&mut self.actors, self.shared.senders(queue));
-        let state = &mut self.shared.queues[queue as usize];
-        match sender {
-            // The waiting sender gets the room that this message leaves.
-            Some(sender) => {
-                let sync = state.sync;
-                self.finish(sender);
-                effects.push(Effect::Wake { actor: ActorId(sender), sync });
-            }
-            None if state.messages > 0 => state.messages -= 1,
-            None => return self.block(id, self.shared.receivers(queue)),
-        }
-        self.received(id);
-        None
-    }
-
-    /// One message of a [`Step::Receive`] has arrived.
-    fn received(&mut self, id: u32) {
-        let frame = *self.actors[id as usize].frame();
-        let progress = frame.progress + 1;
-        let more = matches!(self.code.steps[frame.pc as usize], Step::Receive { count, .. } if progress < count);
-        self.finish_part(id, progress, more);
-    }
-
     /// `waitpid` of any child, repeated until there is none: each call takes one that has ended, or waits.
     pub(super) fn wait_children(&mut self, id: u32) -> Option<Need> {
         let actor = &mut self.actors[id as usize];

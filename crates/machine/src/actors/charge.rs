@@ -1,6 +1,6 @@
 //! The CPU time that an actor pays for kernel work: system calls, the bytes that they copy, fork and exit.
 
-use super::actor::Phase;
+use super::actor::{ListId, Part, Phase};
 use super::code::Step;
 use super::effect::Need;
 use super::state::Actors;
@@ -31,6 +31,22 @@ impl Actors {
             return None;
         }
         Some(self.charge(id, ns))
+    }
+
+    /// Begins the system call in which an operation wakes others.
+    pub(super) fn enter_to_wake(&mut self, id: u32, step: Step) -> Option<Need> {
+        self.actors[id as usize].frame().part = Part::Wake;
+        self.call_again(id);
+        self.enter(id, step)
+    }
+
+    /// Lets the actor wait in a list for a futex. One that was woken in vain calls the kernel again first.
+    pub(super) fn wait_again(&mut self, id: u32, step: Step, list: ListId) -> Option<Need> {
+        if std::mem::take(&mut self.actors[id as usize].frame().has_waited) {
+            self.call_again(id);
+            return self.enter(id, step);
+        }
+        self.block(id, list)
     }
 
     /// Charges a system call this much CPU time before its effect.

@@ -48,6 +48,9 @@ pub enum Need {
         /// Until this time, ns.
         at_ns: u64,
     },
+    /// Return to user mode from a call that has woken others, where one of them may take the CPU first. The machine
+    /// advances the actor when the kernel's work is paid for.
+    Return,
     /// Yield the CPU once, staying runnable.
     Yield,
     /// It has ended. The machine calls [`super::Actors::release`] when it no longer uses the actor.

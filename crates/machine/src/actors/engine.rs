@@ -42,12 +42,21 @@ impl Actors {
         }
         let id = actor.0;
         self.resume(id, now_ns);
+        let mut has_woken = false;
         for ops in 0..MAX_OPS_PER_ADVANCE {
             self.enter_handler(id);
+            let before = effects.len();
             let need = match self.traces_calls() {
+                _ if has_woken && self.shows_in_user_mode(id) => {
+                    self.leave_call(id, effects);
+                    Some(Need::Return)
+                }
                 false => self.step(id, now_ns, effects)?,
                 true => self.traced_step(id, now_ns, effects)?,
             };
+            has_woken |= effects[before..]
+                .iter()
+                .any(|effect| matches!(effect, Effect::Wake { .. } | Effect::Fork { .. }));
             if let Some(need) = need {
                 self.instant_ops += u64::from(ops) + 1;
                 if self.instant_ops > MAX_OPS_PER_INSTANT {
@@ -60,6 +69,27 @@ impl Actors {
             }
         }
         Err(Box::new(ActorError::EndlessOps { task: self.task_name(actor) }))
+    }
+
+    /// Whether the actor's next step has an effect on others in user mode, or reads the clock there.
+    fn shows_in_user_mode(&self, id: u32) -> bool {
+        let actor = &self.actors[id as usize];
+        let frame = &actor.frames[actor.level];
+        let shows = matches!(
+            self.code.steps[frame.pc as usize],
+            Step::Lock { .. }
+                | Step::Unlock { .. }
+                | Step::Send { .. }
+                | Step::Receive { .. }
+                | Step::ConditionWait { .. }
+                | Step::Notify { .. }
+                | Step::Barrier { .. }
+                | Step::TimerWait { .. }
+                | Step::TimerStart(_)
+                | Step::Busy(_)
+                | Step::Mark { .. }
+        );
+        shows && frame.phase == Phase::Start && actor.owed_ns == 0
     }
 
     /// If an actor continues with a computation, begins it and returns its length, ns. It does not depend on the time,
@@ -241,19 +271,28 @@ impl Actors {
                 actor.level = 0;
                 None
             }
-            Step::Lock { lock, shared } if self.is_free_for(id, lock, shared) => {
-                self.take_lock(id, lock, shared, effects);
-                self.finish(id)
+            _ => self.begin_shared(id, step, effects),
+        }
+    }
+
+    /// Begins an operation on what actors share. What needs no system call happens here.
+    fn begin_shared(&mut self, id: u32, step: Step, effects: &mut Vec<Effect>) -> Option<Need> {
+        match step {
+            Step::Lock { lock, shared } => self.begin_lock(id, step, (lock, shared), effects),
+            Step::Unlock { lock } if self.holds(id, lock) => {
+                match self.release_in_user_mode(id, lock, effects) {
+                    true => self.finish(id),
+                    false => self.enter(id, step),
+                }
             }
-            Step::Unlock { lock } if self.gives_back_alone(id, lock) => {
-                self.release_lock(id, lock, effects);
-                self.finish(id)
+            Step::Send { queue } => self.begin_send(id, step, queue),
+            Step::Receive { count: 0, .. } => self.finish(id),
+            Step::Receive { queue, .. } => self.begin_receive(id, step, queue),
+            Step::ConditionWait { condition, lock } => {
+                self.begin_condition_wait(id, step, (condition, lock), effects)
             }
-            Step::Notify { condition, .. }
-                if self.shared.first(self.shared.at_condition(condition)).is_none() =>
-            {
-                self.finish(id)
-            }
+            Step::Notify { condition, all } => self.begin_notify(id, step, (condition, all)),
+            Step::Barrier { barrier, count } => self.arrive(id, step, barrier, count),
             _ => self.enter(id, step),
         }
     }
@@ -277,19 +316,19 @@ impl Actors {
             Step::TimerStart(timer) => self.timer_start(id, timer, now_ns),
             Step::PipeWrite { pipe, bytes } => self.pipe_write(id, pipe, bytes, effects),
             Step::PipeRead { pipe, bytes } => self.pipe_read(id, pipe, bytes, effects),
-            Step::Send { queue } => self.send(id, queue, effects),
-            Step::Receive { queue, count } => self.receive(id, queue, count, effects),
+            Step::Send { queue } => self.send(id, step, queue, effects),
+            Step::Receive { queue, .. } => self.receive(id, step, queue, effects),
             Step::Signal(role) => self.signal(id, role, effects),
             Step::Fork { spec, count } => return self.fork(id, spec as usize, count, effects),
             Step::WaitChildren => self.wait_children(id),
             Step::Lock { lock, shared } => {
-                return self.lock(id, (lock, shared), now_ns, effects);
+                return self.lock(id, step, (lock, shared), now_ns, effects);
             }
             Step::ConditionWait { condition, lock } => {
-                return self.condition_wait(id, (condition, lock), now_ns, effects);
+                return self.condition_wait(id, step, (condition, lock), now_ns, effects);
             }
-            Step::Notify { condition, all } => self.notify(id, condition, all, effects),
-            Step::Barrier { barrier, count } => self.meet(id, barrier, count, effects),
+            Step::Notify { condition, .. } => self.notify(id, condition, effects),
+            Step::Barrier { barrier, .. } => self.meet(id, barrier, effects),
             Step::Unlock { lock } => return self.unlock(id, lock, now_ns, effects),
             Step::Exit => {
                 self.ends_without_locks(id, now_ns)?;

@@ -12,10 +12,12 @@ pub(super) struct LockState {
     pub(super) owner: Option<u32>,
     /// Of an rwlock that has no owner.
     pub(super) readers: Vec<u32>,
-    /// The first waiter was woken and found it taken: it is handed over next time.
-    pub(super) handoff: bool,
-    /// It was handed over to this actor, which has not run yet.
-    pub(super) pickup: Option<u32>,
+    /// Its owner has to call the kernel to release it: others wait, or have waited (a mutex, an rt_mutex).
+    pub(super) contended: bool,
+    /// Actors that wait for an rwlock or are about to, until they have it.
+    pub(super) waiting: u32,
+    /// Those of them that are writers.
+    pub(super) writers: u32,
 }
 
 impl LockState {
@@ -27,8 +29,9 @@ impl LockState {
             steal: lock.steal,
             owner: None,
             readers: Vec::new(),
-            handoff: false,
-            pickup: None,
+            contended: false,
+            waiting: 0,
+            writers: 0,
         });
         locks.collect()
     }
@@ -51,19 +54,16 @@ impl LockState {
         shared: bool,
         first: Option<u32>,
     ) -> bool {
-        if self.kind == LockKind::RwLock {
-            let free = self.owner.is_none() && (shared || self.readers.is_empty());
-            return (free && first.is_none()) || (waited && self.is_held_by(id));
-        }
         if self.owner.is_some() {
             // A spin lock was handed over to one that waited.
             return waited && self.owner == Some(id) && self.kind == LockKind::Spin;
         }
         match self.kind {
-            LockKind::Mutex => self.pickup.is_none_or(|pickup| pickup == id),
+            LockKind::RwLock if shared => self.writers == 0,
+            LockKind::RwLock => self.readers.is_empty(),
             LockKind::RtSpin if self.steal => true,
             LockKind::RtMutex | LockKind::RtSpin => first.is_none_or(|first| first == id),
-            LockKind::Spin | LockKind::RwLock => true,
+            LockKind::Spin | LockKind::Mutex => true,
         }
     }
 }

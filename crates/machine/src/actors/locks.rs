@@ -2,18 +2,19 @@
 //!
 //! * `spin`: `queued_spin_lock_slowpath` of Linux: waiters spin in the order of arrival, and the lock goes directly to
 //!   the first of them. A task that holds it, or spins for it, cannot be preempted.
-//! * `mutex`: `kernel/locking/mutex.c` of 6.12 without its optimistic spinning. Unlocking wakes the first waiter, which
-//!   competes with the tasks that arrive at that moment. A woken waiter that loses requests a handoff
-//!   (`MUTEX_FLAG_HANDOFF`): the next unlock gives the lock to that waiter.
+//! * `mutex`: a futex with the values free, taken, and taken and possibly contended (U. Drepper, "Futexes Are Tricky",
+//!   2011, section 6). It is free before the system call that wakes the first waiter. That one competes with the tasks
+//!   that arrive meanwhile; when it loses, it waits again behind the others. Nothing is handed over. The word of one
+//!   that has waited says contended, so that its release is a system call, whether others wait or not.
 //! * `rt_mutex`: `kernel/locking/rtmutex.c`: waiters are ordered by priority, and equal ones by arrival.
 //!   `__waiter_prio` makes all tasks that are neither real-time nor deadline tasks equal, and all tasks here are of
 //!   that kind: the order is that of arrival, and no task inherits a priority. Unlocking wakes the first, and until
-//!   that one takes it no other may.
+//!   that one takes it no other may. The futex's word of one to which it was handed over has `FUTEX_WAITERS`, so that
+//!   its release is a system call, too (`wake_futex_pi`).
 //! * `rt_spin`: the same as in `rtlock_slowlock`, where an equal one that arrives at that moment may take the lock
 //!   first (`rt_mutex_steal`, the lateral steal). With `steal = false` none may, as in the -rt kernels before 2008.
-//! * `rwlock`: `kernel/locking/rwsem.c` without its optimistic spinning: one queue for readers and writers, so that no
-//!   reader overtakes a writer that waits. It is handed to the first; when that is a reader, all readers in the queue
-//!   get it together, as in `rwsem_mark_wake`, at most [`READERS_AT_ONCE`] at a time.
+//! * `rwlock`: a word with the number of readers or a writer, and a futex. New readers wait while a writer waits. The
+//!   release that frees it wakes all that wait, and they compete.
 //!
 //! Of `rt_mutex` and `rt_spin`, the first waiter spins as long as the owner is running (`rtmutex_spin_on_owner`).
 
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 
 use fairground_workload::LockKind;
 
-use super::actor::{Phase, WaitLink};
+use super::actor::{Part, Phase, WaitLink};
 use super::code::Step;
 use super::effect::{ActorId, Effect, Need};
 use super::error::ActorError;
@@ -29,9 +30,6 @@ use super::state::Actors;
 
 /// Links of a cycle of waiting tasks that a message shows.
 const CHAIN_SHOWN_MAX: usize = 16;
-
-/// Readers that get the lock together (`MAX_READERS_WAKEUP`).
-const READERS_AT_ONCE: usize = 256;
 
 impl Actors {
     /// The kind of a lock.
@@ -52,10 +50,28 @@ impl Actors {
         self.locks[lock as usize].is_free_for(id, waited, shared, first)
     }
 
-    /// Whether an actor may release a lock without a system call: it holds it, and no other waits.
-    pub(super) fn gives_back_alone(&self, id: u32, lock: u32) -> bool {
-        let waits = self.shared.first(self.shared.lockers(lock)).is_some();
-        self.holds(id, lock) && !waits
+    /// Takes a free lock in user mode, or begins to wait for it.
+    pub(super) fn begin_lock(
+        &mut self,
+        id: u32,
+        step: Step,
+        (lock, shared): (u32, bool),
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        if self.is_free_for(id, lock, shared) {
+            self.take_lock(id, lock, shared, effects);
+            return self.finish(id);
+        }
+        let state = &mut self.locks[lock as usize];
+        match state.kind {
+            LockKind::Mutex => state.contended = true,
+            LockKind::RwLock => {
+                state.waiting += 1;
+                state.writers += u32::from(!shared);
+            }
+            LockKind::RtMutex | LockKind::RtSpin | LockKind::Spin => {}
+        }
+        self.enter(id, step)
     }
 
     /// The actor becomes the owner of the lock.
@@ -72,13 +88,12 @@ impl Actors {
             true if state.readers.contains(&id) => {}
             true => state.readers.push(id),
         }
-        if state.pickup == Some(id) {
-            state.pickup = None;
-        }
         let kind = state.kind;
         let waited = self.actors[id as usize].frame().progress > 0;
-        if self.actors[id as usize].wait != WaitLink::FREE {
-            self.locks[lock as usize].handoff = false;
+        let in_queue = self.actors[id as usize].wait != WaitLink::FREE;
+        // One that goes without waiting sets the word to its plain value.
+        state.contended = in_queue;
+        if in_queue {
             self.shared.leave(&mut self.actors, id);
         }
         self.actors[id as usize].held += 1;
@@ -113,36 +128,39 @@ impl Actors {
         }
     }
 
-    /// The actor requests a lock that is taken, or tries again after a wake-up.
+    /// In the system call of an actor that found a lock taken, or tries again after a wake-up.
     pub(super) fn lock(
         &mut self,
         id: u32,
+        step: Step,
         (lock, shared): (u32, bool),
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Need>, Box<ActorError>> {
         if self.is_free_for(id, lock, shared) {
             self.take_lock(id, lock, shared, effects);
+            self.got_after_all(lock, shared);
             return Ok(self.finish(id));
         }
-        let state = &self.locks[lock as usize];
         if self.holds(id, lock) {
-            let problem = format!("takes the lock `{}`, which it holds", state.name);
+            let problem = format!("takes the lock `{}`, which it holds", self.lock_name(lock));
             return Err(self.misuse(id, problem, now_ns));
         }
+        let state = &mut self.locks[lock as usize];
+        state.contended = true;
         let (kind, owner) = (state.kind, state.owner);
         self.begin_waiting(id, lock, shared, effects);
         let list = self.shared.lockers(lock);
-        let in_queue = self.actors[id as usize].wait != WaitLink::FREE;
+        if matches!(kind, LockKind::Mutex | LockKind::RwLock) {
+            self.find_deadlock(id, lock, now_ns)?;
+            return Ok(self.wait_again(id, step, list));
+        }
         if self.actors[id as usize].takes_signal() {
             self.leave_queue(id);
             self.actors[id as usize].frame().phase = Phase::Retry;
             return Ok(None);
         }
-        if in_queue {
-            self.locks[lock as usize].handoff |=
-                kind == LockKind::Mutex && self.shared.first(list) == Some(id);
-        } else {
+        if self.actors[id as usize].wait == WaitLink::FREE {
             self.shared.wait(&mut self.actors, list, id);
         }
         self.find_deadlock(id, lock, now_ns)?;
@@ -163,6 +181,20 @@ impl Actors {
         Ok(Some(self.lock_sleep(kind)))
     }
 
+    /// An actor that did not get the lock in user mode has it now.
+    fn got_after_all(&mut self, lock: u32, shared: bool) {
+        let state = &mut self.locks[lock as usize];
+        match state.kind {
+            // Its word said contended all the time.
+            LockKind::Mutex => state.contended = true,
+            LockKind::RwLock => {
+                state.waiting -= 1;
+                state.writers -= u32::from(!shared);
+            }
+            LockKind::RtMutex | LockKind::RtSpin | LockKind::Spin => {}
+        }
+    }
+
     /// How a waiter sleeps: one inside the kernel in a state that no signal ends (`TASK_RTLOCK_WAIT`).
     fn lock_sleep(&self, kind: LockKind) -> Need {
         if kind.is_atomic() { Need::BlockHard } else { Need::Block }
@@ -175,7 +207,7 @@ impl Actors {
             [only] => Some(*only),
             _ => None,
         };
-        let (kind, holder) = (state.kind, state.owner.or(state.pickup).or(reader));
+        let (kind, holder) = (state.kind, state.owner.or(reader));
         let told = holder.map_or(u64::from(u32::MAX), u64::from) + 1;
         let frame = self.actors[id as usize].frame();
         let first_time = frame.progress == 0;
@@ -207,7 +239,7 @@ impl Actors {
         Some(self.lock_sleep(self.locks[lock as usize].kind))
     }
 
-    /// The actor releases a lock for which others wait, or which it does not hold.
+    /// In the system call of an actor that releases a lock, or does not hold it.
     pub(super) fn unlock(
         &mut self,
         id: u32,
@@ -215,12 +247,12 @@ impl Actors {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Need>, Box<ActorError>> {
-        if !self.holds(id, lock) {
+        if self.actors[id as usize].frame().part == Part::Whole && !self.holds(id, lock) {
             let name = &self.locks[lock as usize].name;
             let problem = format!("releases the lock `{name}`, which it does not hold");
             return Err(self.misuse(id, problem, now_ns));
         }
-        self.release_lock(id, lock, effects);
+        self.release_in_call(id, lock, effects);
         Ok(self.finish(id))
     }
 
@@ -229,53 +261,60 @@ impl Actors {
         self.locks[lock as usize].is_held_by(id)
     }
 
-    /// Gives a free rwlock to the next waiters.
-    fn admit(&mut self, lock: u32, effects: &mut Vec<Effect>) {
-        let state = &self.locks[lock as usize];
-        if state.owner.is_some() || !state.readers.is_empty() {
-            return;
+    /// Releases a lock that the actor holds as far as that happens in user mode. True: all is done; false: a system call
+    /// follows, for [`Actors::release_in_call`].
+    pub(super) fn release_in_user_mode(
+        &mut self,
+        id: u32,
+        lock: u32,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let state = &mut self.locks[lock as usize];
+        let wakes = match state.kind {
+            LockKind::RtMutex if state.contended => return false,
+            LockKind::RtMutex | LockKind::RtSpin | LockKind::Spin => {
+                self.release_to_first(id, lock, effects);
+                return true;
+            }
+            LockKind::Mutex => {
+                state.owner = None;
+                std::mem::take(&mut state.contended)
+            }
+            LockKind::RwLock => {
+                state.owner = None;
+                state.readers.retain(|reader| *reader != id);
+                state.readers.is_empty() && state.waiting > 0
+            }
+        };
+        let kind = state.kind;
+        self.leave_section(id, kind, effects);
+        if wakes {
+            self.actors[id as usize].frame().part = Part::Wake;
         }
-        let mut at = self.shared.first(self.shared.lockers(lock));
-        let mut admitted = 0;
-        while let Some(waiter) = at
-            && admitted < READERS_AT_ONCE
-        {
-            at = self.shared.behind(&self.actors, waiter);
-            let frame = self.actors[waiter as usize].frame();
-            let step = self.code.steps[frame.pc as usize];
-            let reads = matches!(step, Step::Lock { shared: true, .. });
-            if !reads && admitted > 0 {
-                continue;
+        !wakes
+    }
+
+    /// The system call of a release: a futex wakes those that wait; an rt_mutex is released here.
+    pub(super) fn release_in_call(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+        let list = self.shared.lockers(lock);
+        match self.locks[lock as usize].kind {
+            LockKind::Mutex => {
+                self.wake_first(list, false, effects);
             }
-            frame.phase = Phase::Ready;
-            self.shared.leave(&mut self.actors, waiter);
-            effects.push(Effect::Wake { actor: ActorId(waiter), sync: false });
-            if !reads {
-                self.locks[lock as usize].owner = Some(waiter);
-                return;
+            // Ends: no actor joins the list meanwhile.
+            LockKind::RwLock => while self.wake_first(list, false, effects) {},
+            LockKind::RtMutex | LockKind::RtSpin | LockKind::Spin => {
+                self.release_to_first(id, lock, effects);
             }
-            self.locks[lock as usize].readers.push(waiter);
-            admitted += 1;
         }
     }
 
-    pub(super) fn release_lock(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
-        if self.locks[lock as usize].kind == LockKind::RwLock {
-            let state = &mut self.locks[lock as usize];
-            state.owner = None;
-            state.readers.retain(|reader| *reader != id);
-            self.leave_section(id, LockKind::RwLock, effects);
-            return self.admit(lock, effects);
-        }
-        let list = self.shared.lockers(lock);
-        let first = self.shared.first(list);
+    /// Releases a lock that only the first waiter may take next, and wakes that one.
+    fn release_to_first(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+        let first = self.shared.first(self.shared.lockers(lock));
         let state = &mut self.locks[lock as usize];
-        state.owner = None;
         let kind = state.kind;
-        if state.handoff && kind == LockKind::Mutex {
-            state.handoff = false;
-            state.pickup = first;
-        }
+        (state.owner, state.contended) = (None, false);
         if let Some(first) = first {
             if kind == LockKind::Spin {
                 self.locks[lock as usize].owner = Some(first);
@@ -298,14 +337,8 @@ impl Actors {
         self.leave_section(id, kind, effects);
     }
 
-    /// Removes an actor from the list that it waits in, if any, and cancels a handoff to it.
+    /// Removes an actor from the list that it waits in, if any.
     pub(super) fn leave_queue(&mut self, id: u32) {
-        let frame = self.actors[id as usize].frame();
-        if let Step::Lock { lock, .. } = self.code.steps[frame.pc as usize]
-            && self.shared.first(self.shared.lockers(lock)) == Some(id)
-        {
-            self.locks[lock as usize].handoff = false;
-        }
         self.shared.leave(&mut self.actors, id);
     }
 

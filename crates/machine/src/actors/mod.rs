@@ -10,6 +10,9 @@
 //! * [`Need::Touch`]: the same as [`Need::Cpu`], for a time that depends on the caches.
 //! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine
 //!   wakes it, and advances it when it runs again. The first of them counts; a later one is ignored.
+//! * [`Need::Return`]: between a call that has woken others and what the actor does in user mode after it, the kernel's
+//!   work is paid for and another task may take the CPU. So a task that is woken with a lock held preempts its waker
+//!   before that one releases the lock.
 //! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine interrupts the
 //!   computation ([`Actors::interrupt`], with the time left) and advances it the next time that it runs. The handler
 //!   runs, then the rest of the computation. A sleeping or waiting actor is woken by [`Effect::Wake`] instead.
@@ -30,6 +33,7 @@ mod lock;
 mod locks;
 mod meeting;
 mod members;
+mod messages;
 mod pipe;
 mod state;
 mod sync;

@@ -22,7 +22,7 @@ impl Actors {
             return;
         }
         // Ends: no actor joins the list meanwhile.
-        while self.wake_first(list, effects) && wakes == Wakes::All {}
+        while self.wake_first(list, true, effects) && wakes == Wakes::All {}
     }
 
     pub(super) fn pipe_write(
@@ -44,7 +44,7 @@ impl Actors {
         }
         self.call_returns(id, bytes);
         if has_waited && written.wakes_next {
-            self.wake_first(self.shared.writers(pipe), effects);
+            self.wake_first(self.shared.writers(pipe), true, effects);
         }
         self.finish(id)
     }
@@ -65,7 +65,7 @@ impl Actors {
         self.call_returns(id, read.bytes);
         self.wake(read.wakes, self.shared.writers(pipe), effects);
         if read.wakes_next && self.actors[id as usize].frame().has_waited {
-            self.wake_first(self.shared.readers(pipe), effects);
+            self.wake_first(self.shared.readers(pipe), true, effects);
         }
         self.finish(id)
     }

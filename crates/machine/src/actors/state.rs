@@ -201,10 +201,15 @@ impl Actors {
     }
 
     /// Wakes the first actor of a list, to try again; false: it is empty.
-    pub(super) fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
+    pub(super) fn wake_first(
+        &mut self,
+        list: ListId,
+        sync: bool,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
         let Some(first) = self.shared.take_first(&mut self.actors, list) else { return false };
         self.actors[first as usize].frame().phase = Phase::Ready;
-        effects.push(Effect::Wake { actor: ActorId(first), sync: true });
+        effects.push(Effect::Wake { actor: ActorId(first), sync });
         true
     }
 
@@ -218,7 +223,7 @@ impl Actors {
     #[inline]
     pub(super) fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
         let frame = self.actors[id as usize].frame();
-        (frame.phase, frame.progress) = (Phase::Start, progress);
+        *frame = Frame { progress, ..Frame::at(frame.pc) };
         if !more {
             frame.finish();
         }

@@ -17,8 +17,21 @@ struct WaitList {
 pub(super) struct QueueState {
     pub(super) messages: u64,
     pub(super) capacity: u64,
+    /// Actors that wait for a message or are about to, until they run again.
+    pub(super) receivers: u32,
+    /// Actors that wait for room or are about to, until they run again.
+    pub(super) senders: u32,
     /// Its wake-ups are synchronous ones.
     pub(super) sync: bool,
+}
+
+/// A condition.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ConditionState {
+    /// Waiting actors that have not been notified.
+    pub(super) waiting: u64,
+    /// Notifications that no waiter has consumed.
+    pub(super) notified: u64,
 }
 
 /// A barrier's current round.
@@ -34,9 +47,9 @@ pub(super) struct Meeting {
 pub(super) struct Shared {
     pub(super) channels: Vec<Channel>,
     pub(super) queues: Vec<QueueState>,
+    pub(super) conditions: Vec<ConditionState>,
     pub(super) barriers: Vec<Meeting>,
     locks: u32,
-    conditions: u32,
     lists: Vec<WaitList>,
 }
 
@@ -45,6 +58,8 @@ impl Shared {
         let queues = workload.queues.iter().map(|queue| QueueState {
             messages: queue.initial,
             capacity: queue.capacity.unwrap_or(u64::MAX),
+            receivers: 0,
+            senders: 0,
             sync: queue.sync,
         });
         let lists = 2 * (workload.pipes.len() + workload.queues.len())
@@ -54,9 +69,9 @@ impl Shared {
         Shared {
             channels: workload.pipes.iter().map(Channel::new).collect(),
             queues: queues.collect(),
+            conditions: vec![ConditionState::default(); workload.conditions.len()],
             barriers: vec![Meeting::default(); workload.barriers.len()],
             locks: workload.locks.len() as u32,
-            conditions: workload.conditions.len() as u32,
             lists: vec![WaitList { head: NONE, tail: NONE }; lists],
         }
     }
@@ -86,13 +101,7 @@ impl Shared {
     }
 
     pub(super) fn at_barrier(&self, barrier: u32) -> ListId {
-        ListId(self.lockers(self.locks).0 + self.conditions + barrier)
-    }
-
-    /// The next actor after another one in its list.
-    pub(super) fn behind(&self, actors: &[Actor], actor: u32) -> Option<u32> {
-        let next = actors[actor as usize].wait.next;
-        (next != NONE).then_some(next)
+        ListId(self.lockers(self.locks).0 + self.conditions.len() as u32 + barrier)
     }
 
     /// The first actor of a list.

@@ -1,9 +1,10 @@
 //! Actors without the kernel.
 
+mod laws;
 mod locks;
 mod toy;
 
-use fairground_workload::{CpuList, Duration, Op, Role, Workload};
+use fairground_workload::{CpuList, Duration, LockKind, Op, Role, Workload};
 
 use super::*;
 use toy::{Toy, costs, group, mark, run, sleep, workload};
@@ -187,10 +188,10 @@ fn messages_go_to_receivers_in_order_and_hold_back_senders() {
         [
             "0 s: sent 0",
             "100 s: sent 1",
-            "200 r: got 0",
-            "200 r ends",
             "200 s: sent 2",
-            "200 s ends"
+            "200 s ends",
+            "200 r: got 0",
+            "200 r ends"
         ]
     );
 }
@@ -223,11 +224,38 @@ fn a_queue_wakes_as_it_says() {
     }
 }
 
+/// Only waiting and waking are system calls. A message is in the queue before its receiver is woken, and a task that
+/// comes first gets it.
 #[test]
-fn each_message_is_a_system_call() {
+fn a_message_is_a_system_call_where_one_waits() {
     let mut w = workload(vec![group("r", 1, vec![Op::Receive(0, 3), mark("got")])]);
     w.queues[0].initial = 3;
-    assert_eq!(log(&w, 7, 100), ["21 r: got 0", "28 r ends"]);
+    assert_eq!(log(&w, 7, 100), ["0 r: got 0", "7 r ends"]);
+
+    let waiter = group("w", 1, vec![Op::Receive(0, 1), mark("got")]);
+    let thief = group("t", 1, vec![run(12), Op::Receive(0, 1), mark("got")]);
+    let sender = group("s", 1, vec![run(10), Op::Send(0), mark("sent"), run(10), Op::Send(0)]);
+    // Sent at 10, stolen at 12; the waiter is woken at 17, and calls the kernel again until 24.
+    let lines = log(&workload(vec![waiter, thief, sender]), 7, 100);
+    assert_eq!(lines[..4], ["12 t: got 0", "17 s: sent 0", "19 t ends", "34 w: got 0"]);
+}
+
+/// A notification is for those that wait, and a waiter that comes first consumes it.
+#[test]
+fn a_notification_is_not_handed_over() {
+    let wait =
+        |after| vec![run(after), Op::Lock(0), Op::ConditionWait(0, 0), mark("got"), Op::Unlock(0)];
+    let tasks = vec![
+        group("w", 1, wait(1)),
+        group("t", 1, wait(12)),
+        group("n", 1, vec![run(10), Op::Notify(0), mark("told"), run(30), Op::NotifyAll(0)]),
+    ];
+    let mut w = workload(tasks);
+    w.locks = vec![locks::lock("l", LockKind::Mutex)];
+    w.conditions = vec![fairground_workload::Condition { name: "c".to_owned() }];
+    let lines = log(&w, 7, 200);
+    let of_waits: Vec<&String> = lines.iter().filter(|line| line.contains("got")).collect();
+    assert_eq!(of_waits, ["12 t: got 0", "54 w: got 0"], "{lines:?}");
 }
 
 #[test]

@@ -26,6 +26,8 @@ const DEVICE: u64 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OpenCall {
     is_open: bool,
+    /// It ended, and another one like it began.
+    is_again: bool,
     /// In the handler of a signal.
     level: usize,
     result: i64,
@@ -48,6 +50,14 @@ impl Actors {
     pub(super) fn call_returns(&mut self, id: u32, bytes: u64) {
         if let Some(open) = self.traced.as_mut().and_then(|calls| calls.get_mut(id as usize)) {
             open.result = bytes as i64;
+        }
+    }
+
+    /// An actor's call ends, and another one like it begins.
+    #[inline]
+    pub(super) fn call_again(&mut self, id: u32) {
+        if let Some(open) = self.traced.as_mut().and_then(|calls| calls.get_mut(id as usize)) {
+            open.is_again = open.is_open;
         }
     }
 
@@ -82,8 +92,12 @@ impl Actors {
         if calls.len() <= index {
             calls.resize(index + 1, OpenCall::default());
         }
-        if let Some((call, object)) = call.filter(|_| !calls[index].is_open) {
-            calls[index] = OpenCall { is_open: true, level, result: 0 };
+        let open = calls[index];
+        if open.is_again {
+            effects.push(Effect::CallExit { result: open.result });
+        }
+        if let Some((call, object)) = call.filter(|_| !open.is_open || open.is_again) {
+            calls[index] = OpenCall { is_open: true, is_again: false, level, result: 0 };
             effects.push(Effect::CallEnter { call, object });
         }
     }

@@ -38,6 +38,7 @@ impl Machine {
             Need::SleepUntil { at_ns } => {
                 Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns)))
             }
+            Need::Return => Stage::Advance,
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };

@@ -6,8 +6,8 @@
 //!   adaptive spinning, which cannot be disabled.
 //! * `spin`: a ticket lock in user space. The kernel does not know it: the owner or the next waiter can be preempted,
 //!   and then all others spin until it runs again. Therefore there should be no more tasks than CPUs.
-//! * `rwlock`: a counter of readers and a writer bit. New readers wait while a writer waits. The last unlock wakes all
-//!   waiters, which compete.
+//! * `rwlock`: a counter of readers and a writer bit. New readers wait while a writer waits. The unlock that frees it
+//!   wakes all waiters, if there are any, and they compete.
 //!
 //! Contention events are recorded as marks with the waiter and the owner. Writing a mark takes about a microsecond of
 //! the waiter's time.
@@ -69,7 +69,10 @@ impl Task<'_> {
                 };
                 if left == FREE {
                     words.serving.fetch_add(1, SeqCst);
-                    futex::wake(&words.serving, u32::MAX);
+                    // A task that is counted after this load finds the lock free.
+                    if words.waiting.load(SeqCst) > 0 {
+                        futex::wake(&words.serving, u32::MAX);
+                    }
                 }
             }
             LockKind::RtMutex | LockKind::RtSpin => {
@@ -101,6 +104,7 @@ impl Task<'_> {
             return false;
         }
         self.contention_begins(lock, "WRITE");
+        words.waiting.fetch_add(1, SeqCst);
         words.next.fetch_add(1, SeqCst);
         // Terminates: each further iteration is due to a faster task, a signal, or a spurious wake-up.
         loop {
@@ -111,6 +115,7 @@ impl Task<'_> {
             futex::wait(&words.serving, seen, None);
         }
         words.next.fetch_sub(1, SeqCst);
+        words.waiting.fetch_sub(1, SeqCst);
         true
     }
 
@@ -120,22 +125,21 @@ impl Task<'_> {
         let take = || {
             words.next.load(SeqCst) == 0 && words.futex.fetch_update(SeqCst, SeqCst, more).is_ok()
         };
-        let mut waited = false;
+        if take() {
+            return;
+        }
+        self.contention_begins(lock, "READ");
+        words.waiting.fetch_add(1, SeqCst);
         // Terminates as above.
         loop {
             let seen = words.serving.load(SeqCst);
             if take() {
                 break;
             }
-            if !waited {
-                waited = true;
-                self.contention_begins(lock, "READ");
-            }
             futex::wait(&words.serving, seen, None);
         }
-        if waited {
-            self.contention_ends(lock);
-        }
+        words.waiting.fetch_sub(1, SeqCst);
+        self.contention_ends(lock);
     }
 
     fn lock_spin(&self, lock: usize, words: &LockWords) -> bool {

@@ -176,6 +176,8 @@ pub(super) struct LockWords {
     pub(super) next: AtomicU32,
     /// Spin lock: the ticket that holds the lock. Reader-writer lock: how often it became free.
     pub(super) serving: AtomicU32,
+    /// Reader-writer lock: the number of tasks that wait for it or are about to, until they hold it.
+    pub(super) waiting: AtomicU32,
 }
 
 /// A mark.

@@ -115,11 +115,15 @@ impl Toy {
             Need::Block | Need::BlockHard => State::Blocked(None),
             Need::Spin | Need::SpinOn { .. } => State::Computing(None),
             Need::SleepUntil { at_ns } | Need::Io { at_ns } => State::Blocked(Some(at_ns)),
-            Need::Yield => State::Due,
+            Need::Yield | Need::Return => State::Due,
             Need::Exit => State::Gone,
         };
         for effect in effects {
             self.apply(id, effect);
+        }
+        if need == Need::Return {
+            // No other takes the CPU here.
+            return self.advance(id);
         }
         if self.states[id] == State::Gone {
             let name = self.actors.task_name(ActorId(id as u32));
