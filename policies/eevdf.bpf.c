@@ -91,7 +91,7 @@ static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, stru
         q->next_pid = pid;
         q->next_vruntime = t->vruntime;
     }
-    if ((q->resched && (!rule_lazy || q->hrtick_fired_ns)) || !WAKEUP_PREEMPTION)
+    if ((q->resched && (!rule_lazy || q->resched_now)) || !WAKEUP_PREEMPTION)
         return false;
     if (q->curr_policy == SCHED_IDLE && policy != SCHED_IDLE) {
         if (rule_idle_unprotected)
@@ -180,7 +180,7 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
         q->bypassed = false;
         start_slice(q, cpu);
     }
-    q->resched = false;
+    q->resched = q->resched_now = false;
     clear_buddy(q, q->curr_pid);
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
@@ -306,7 +306,7 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_sum_exec = p->se.sum_exec_runtime;
     q->curr_ahead_ns = 0;
     q->hrtick_fired_ns = 0;
-    q->resched = false;
+    q->resched = q->resched_now = false;
     q->bypassed = false;
     clear_buddy(q, q->curr_pid);
     q->curr_clock_ns = scx_bpf_now();
@@ -326,6 +326,8 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
     if (q->curr_pid != (u32)p->pid)
         return;
     settle_pulled(q);
+    settle_hrtick(q);
+    q->resched_now |= q->resched;
     if (update_curr(q, p))
         q->resched = true;
     if (unlikely(q->curr_group))
@@ -349,6 +351,7 @@ void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
         return;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
     settle_pulled(q);
+    settle_hrtick(q);
     charge_prev(q, uncharged(q, p->se.sum_exec_runtime));
     t->vruntime = q->curr_vruntime;
     t->deadline = q->curr_deadline;

@@ -114,10 +114,25 @@ static __always_inline bool update_curr_until(struct eevdf_queue *q, u64 clock_n
     return charge(q, (u64)delta_ns);
 }
 
+/*
+ * update_curr by the timer of HRTICK: the request ends when it expires, not at what follows it: a tick or a wake-up in
+ * the same interrupt, or the pass.
+ */
+static __always_inline void settle_hrtick(struct eevdf_queue *q)
+{
+    u64 fired_ns = q->hrtick_fired_ns;
+
+    if (likely(!fired_ns))
+        return;
+    q->hrtick_fired_ns = 0;
+    update_curr_until(q, fired_ns);
+}
+
 /* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
 static __always_inline bool update_curr_by_clock(struct eevdf_queue *q)
 {
     settle_pulled(q);
+    settle_hrtick(q);
     return q->curr_pid && update_curr_until(q, scx_bpf_now());
 }
 

@@ -24,6 +24,7 @@ static __always_inline void hrtick_expires(u32 cpu)
     struct eevdf_queue *q = queue_of(cpu);
 
     q->hrtick_fired_ns = scx_bpf_now();
+    q->resched_now = true;
     preempt_curr(q, cpu);
 }
 
@@ -62,17 +63,6 @@ static __always_inline void start_slice(struct eevdf_queue *q, u32 cpu)
     protect(q);
     if (HRTICK && q->nr)
         hrtick_start(q, cpu);
-}
-
-/* update_curr by the timer: the request ends then, not when the CPU schedules. */
-static __always_inline void settle_hrtick(struct eevdf_queue *q)
-{
-    u64 fired_ns = q->hrtick_fired_ns;
-
-    if (likely(!fired_ns))
-        return;
-    q->hrtick_fired_ns = 0;
-    update_curr_until(q, fired_ns);
 }
 
 #endif

@@ -98,8 +98,13 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
-    if let Some(recorder) = recorder.as_mut().filter(|_| has_details(job)) {
+    let mut detailed = recorder.as_mut().filter(|_| has_details(job));
+    if let Some(recorder) = &mut detailed {
         executor.settle();
+        recorder.describe_tasks();
+    }
+    executor.rest(job.on_the_second);
+    if let Some(recorder) = detailed {
         recorder.turn_on()?;
     }
     // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks

@@ -17,6 +17,12 @@ const PLACEMENT_NS: u64 = 5_000_000;
 /// Minimum idle time before the start, ns. The kernel meanwhile frees what forks and `/proc` files left: RCU's thread
 /// wakes for that at successive ticks.
 const REST_NS: u64 = 25_000_000;
+/// Time of rest in a guest, whose idle time costs nothing, ns: threads of the kernel that wake up every second or more
+/// often do so on an idle machine.
+const GUEST_REST_NS: u64 = 2_500_000_000;
+/// Time for a waiting task to wake up and sleep again alone, ns; tasks that do so at most.
+const ALONE_NS: u64 = 1_000_000;
+const ALONE_MAX: usize = 256;
 
 /// The tasks of a workload. Dropping this kills them.
 #[derive(Debug)]
@@ -61,6 +67,23 @@ impl Executor {
     /// Waits until the initial tasks have their attributes and wait themselves.
     pub(crate) fn settle(&self) {
         clock::sleep_until(clock::now_ns() + PLACEMENT_NS);
+    }
+
+    /// Each waiting task wakes up on an idle machine and sleeps again; in a guest other tasks have time to do so, too.
+    /// What a kernel owes them, or they the others, from the time of the preparations is forgotten then (`place_entity`
+    /// with nothing queued, `update_entity_lag`): the tasks of a run begin alike, and a recording need not say how.
+    pub(crate) fn rest(&self, is_guest: bool) {
+        self.settle();
+        fork::end_a_child();
+        let tasks = self.shared.used_slots().len().min(ALONE_MAX);
+        for _ in 0..tasks {
+            // The one that has waited longest finds that it is not the start, and waits behind the others.
+            futex::wake(&self.shared.head[0].go, 1);
+            clock::sleep_until(clock::now_ns() + ALONE_NS);
+        }
+        if is_guest {
+            clock::sleep_until(clock::now_ns() + GUEST_REST_NS);
+        }
     }
 
     /// Starts the tasks `hold_ns` after a whole multiple of `tick_ns`; returns the start time, ns of the monotonic

@@ -51,6 +51,7 @@ impl Recorder {
     pub fn start(job: &RecordingJob) -> Result<Self, RecordError> {
         let mut recorder = Self::ready(job)?;
         recorder.turn_on()?;
+        recorder.describe_tasks();
         Ok(recorder)
     }
 
@@ -71,17 +72,21 @@ impl Recorder {
         let mut recorder = Self::prepare(job, true)?;
         recorder.capture.stream(folder)?;
         recorder.turn_on()?;
+        recorder.describe_tasks();
         Ok(recorder)
     }
 
-    /// Begins to record. Tasks that exist now are described, if the job asks for details.
+    /// Begins to record.
     ///
     /// # Errors
     /// tracefs reports an error.
-    pub fn turn_on(&mut self) -> Result<(), RecordError> {
-        self.instance.write("tracing_on", "1")?;
+    pub fn turn_on(&self) -> Result<(), RecordError> {
+        self.instance.write("tracing_on", "1")
+    }
+
+    /// Describes the tasks that exist now, if the job asks for details.
+    pub fn describe_tasks(&mut self) {
         self.snapshot.iter_mut().for_each(Snapshot::add_tasks);
-        Ok(())
     }
 
     /// Prepares a recording without turning it on.

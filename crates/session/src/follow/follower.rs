@@ -290,7 +290,9 @@ impl<'a> Follower<'a> {
     fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Told {
         let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
         self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
-        self.settle_due(cpu)
+        self.settle_due(cpu)?;
+        let is_pass = self.timeline.keeps(cpu, self.index) && !self.driven.is_taken(cpu);
+        if is_pass && self.driven.wants_pass(cpu) { self.settle_cpu(cpu) } else { Ok(()) }
     }
 
     /// A wake-up with whose clock the running task is charged later: it is charged now.

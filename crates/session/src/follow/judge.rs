@@ -114,9 +114,9 @@ impl Follower<'_> {
         if self.timeline.has_dispatches {
             // A pass without a callback lets the running task use up its slice.
             return Ok(self.driven.slice_ns(cpu)? > 0
-                && !self.timeline.switches_soon(cpu, self.index, self.now_ns));
+                && !self.timeline.schedules_soon(cpu, self.index, self.now_ns));
         }
-        Ok(!self.timeline.switches_soon(cpu, self.index, self.now_ns))
+        Ok(!self.timeline.schedules_soon(cpu, self.index, self.now_ns))
     }
 
     pub(super) fn settle_cpu(&mut self, cpu: u32) -> Told {

@@ -7,6 +7,7 @@
 mod begin;
 mod follower;
 mod judge;
+mod kept;
 mod knowledge;
 mod moves;
 mod order;

@@ -1,5 +1,6 @@
 //! What a recording decided: for each CPU its switches, and what may have led to them.
 
+use super::kept::{KeptFinder, KeptSeen};
 use super::passes::{PassFinder, PassSeen};
 use super::stood::{Stood, StoodFinder};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
@@ -53,6 +54,8 @@ pub(super) struct Timeline {
     pub(super) passes: Vec<PassSeen>,
     /// Charges that belong to wake-ups before them; none in a simulated recording, whose stamps are the clock.
     pub(super) stood: Vec<Stood>,
+    /// Passes without a switch that charges show, by CPU, in order.
+    kept: Vec<Vec<KeptSeen>>,
     /// By CPU, in order.
     triggers: Vec<Vec<Trigger>>,
     /// Whether the recording has ticks.
@@ -96,6 +99,7 @@ impl Timeline {
             switches: vec![Vec::new(); cpus],
             passes: Vec::new(),
             stood: Vec::new(),
+            kept: vec![Vec::new(); cpus],
             triggers: vec![Vec::new(); cpus],
             has_ticks: false,
             has_charges: false,
@@ -116,8 +120,10 @@ impl Timeline {
         let mut reactions = Reactions::new(cpus);
         let mut passes = PassFinder::new(cpus);
         let mut stood = StoodFinder::new(cpus);
+        let mut kept = KeptFinder::new(cpus);
         for (index, event) in trace.events().enumerate() {
             if (event.cpu as usize) < cpus {
+                kept.take(index, &event);
                 let (decided, time_ns) =
                     passes.take(index, &event).unwrap_or((index, event.time_ns));
                 timeline.take(index, decided, &Event { time_ns, ..event });
@@ -128,6 +134,7 @@ impl Timeline {
         timeline.passes = passes.finish();
         if !trace.origin.is_simulated() {
             timeline.stood = stood.finish();
+            timeline.kept = kept.finish();
         }
         timeline.reaction_ns = reactions.bound_ns();
         timeline.busy_ns = timeline.reaction_ns.min(REACTION_NS_DEFAULT);
@@ -221,9 +228,25 @@ impl Timeline {
         switches.get(at).copied()
     }
 
-    /// Whether a CPU that is asked to schedule at a time, before the event `index`, does so soon: the pass is the one
-    /// of its next switch.
-    pub(super) fn switches_soon(&self, cpu: u32, index: usize, now_ns: u64) -> bool {
+    /// The next pass without a switch of a CPU from the event `index` on.
+    fn next_kept(&self, cpu: u32, index: usize) -> Option<KeptSeen> {
+        let kept = self.kept.get(cpu as usize)?;
+        let at = kept.partition_point(|kept| kept.index < index);
+        kept.get(at).copied()
+    }
+
+    /// Whether a charge is that of a pass without a switch.
+    pub(super) fn keeps(&self, cpu: u32, index: usize) -> bool {
+        self.next_kept(cpu, index).is_some_and(|kept| kept.index == index)
+    }
+
+    /// Whether a CPU that is asked to schedule at a time, before the event `index`, does so soon: the pass is one that
+    /// the recording shows.
+    pub(super) fn schedules_soon(&self, cpu: u32, index: usize, now_ns: u64) -> bool {
+        let late_ns = now_ns + self.late_ns;
+        if self.next_kept(cpu, index).is_some_and(|kept| kept.time_ns <= late_ns) {
+            return true;
+        }
         let Some(next) = self.next_switch(cpu, index) else {
             // It may come after the end.
             return self.end_ns <= now_ns + REACTION_NS_MAX;
@@ -231,7 +254,7 @@ impl Timeline {
         let until_ns = match next.from_idle && self.reaction_ns > 0 {
             // Out of an idle state.
             true => now_ns + REACTION_NS_MAX,
-            false => self.reacts_until_ns(cpu, index, now_ns).max(now_ns + self.late_ns),
+            false => self.reacts_until_ns(cpu, index, now_ns).max(late_ns),
         };
         next.time_ns <= until_ns
     }
