@@ -1,5 +1,6 @@
 //! Actors without the kernel.
 
+mod costs;
 mod locks;
 mod toy;
 
@@ -224,7 +225,7 @@ fn a_queue_wakes_as_it_says() {
 }
 
 #[test]
-fn each_message_is_a_system_call() {
+fn each_message_is_a_call() {
     let mut w = workload(vec![group("r", 1, vec![Op::Receive(0, 3), mark("got")])]);
     w.queues[0].initial = 3;
     assert_eq!(log(&w, 7, 100), ["21 r: got 0", "28 r ends"]);

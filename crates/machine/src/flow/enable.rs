@@ -14,8 +14,8 @@ use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, RtQueues, Spinners, Tasks, Timers,
-    agenda,
+    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, RtQueues, Spinners, Tasks, Thread,
+    Timers, agenda,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -285,9 +285,10 @@ fn labels(actors: &Actors, trace: &mut Trace) -> Result<Vec<Label>, MachineError
 }
 
 /// The emulator's threads that limit kernel work, all free; none if every CPU can work for itself.
-fn threads_of(config: &MachineConfig) -> Vec<u64> {
+fn threads_of(config: &MachineConfig) -> Vec<Thread> {
     let threads = config.cost.emulator_threads;
-    if threads < u64::from(config.cpus()) { vec![0; threads as usize] } else { Vec::new() }
+    let free = Thread { free_ns: 0, cpu: 0 };
+    if threads < u64::from(config.cpus()) { vec![free; threads as usize] } else { Vec::new() }
 }
 
 fn new_kernel(
@@ -307,7 +308,7 @@ fn new_kernel(
         clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
-        threads_free_ns: threads_of(config),
+        threads: threads_of(config),
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),

@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{EventKind, TaskState};
 
-use super::{Kernel, Rq, Slot, Stage, agenda};
+use super::{Kernel, Rq, Slot, Stage, Thread, agenda};
 use crate::abi;
 use crate::events::{CpuEvent, EventHandle};
 use crate::layout::offsets::{self, task as field};
@@ -88,28 +88,37 @@ impl Kernel {
     }
 
     /// How long kernel work takes on a CPU that can do it now or when what occupies it ends: longer than the work where
-    /// CPUs share the threads of an emulator and others are at work.
+    /// CPUs share the threads of an emulator and others are at work. A CPU does not wait for its own work, such as that
+    /// which an interrupt puts off.
     #[inline]
     pub(crate) fn in_turn_ns(&mut self, cpu: u32, ns: u64) -> u64 {
-        if self.threads_free_ns.is_empty() || ns == 0 {
+        if self.threads.is_empty() || ns == 0 {
             return ns;
         }
         let from_ns = self.cpus[cpu as usize].free_ns(self.clock.now_ns());
-        // The thread that has been free for the shortest time: the CPU's own, if it goes on.
-        let idle = self.threads_free_ns.iter_mut().filter(|free| **free <= from_ns).max();
-        match idle {
-            Some(free_ns) => {
-                *free_ns = from_ns.saturating_add(ns);
-                ns
+        let own = |thread: &Thread| thread.cpu == cpu && thread.free_ns > from_ns;
+        // Else the one that has been free for the shortest time.
+        let thread = match self.threads.iter().position(own) {
+            Some(own) => Some(own),
+            None => {
+                let free = self.threads.iter().enumerate();
+                let free = free.filter(|(_, thread)| thread.free_ns <= from_ns);
+                free.max_by_key(|(_, thread)| thread.free_ns).map(|(index, _)| index)
             }
-            None => self.wait_for_turn(from_ns, ns),
-        }
+        };
+        let Some(thread) = thread.map(|index| &mut self.threads[index]) else {
+            return self.wait_for_turn(cpu, from_ns, ns);
+        };
+        *thread = Thread { free_ns: thread.free_ns.max(from_ns).saturating_add(ns), cpu };
+        ns
     }
 
-    fn wait_for_turn(&mut self, from_ns: u64, ns: u64) -> u64 {
-        let Some(free_ns) = self.threads_free_ns.iter_mut().min() else { return ns };
-        *free_ns = free_ns.saturating_add(ns);
-        *free_ns - from_ns
+    fn wait_for_turn(&mut self, cpu: u32, from_ns: u64, ns: u64) -> u64 {
+        let Some(thread) = self.threads.iter_mut().min_by_key(|thread| thread.free_ns) else {
+            return ns;
+        };
+        *thread = Thread { free_ns: thread.free_ns.saturating_add(ns), cpu };
+        thread.free_ns - from_ns
     }
 
     /// Sets the CPU's own event; `u64::MAX`: none.

@@ -89,13 +89,22 @@ pub(crate) enum DirectDispatch {
     Done,
 }
 
+/// A thread of an emulator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thread {
+    /// Until when kernel work occupies it, ns.
+    pub(crate) free_ns: u64,
+    /// The CPU whose work that is.
+    pub(crate) cpu: u32,
+}
+
 /// The state of the simulated kernel.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
-    /// By thread of the emulator: until when kernel work occupies it, ns. Empty: every CPU works for itself.
-    pub(crate) threads_free_ns: Vec<u64>,
+    /// The threads of the emulator. None: every CPU works for itself.
+    pub(crate) threads: Vec<Thread>,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,
