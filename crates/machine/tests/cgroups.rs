@@ -1,7 +1,7 @@
 //! Cgroups: what the scheduler is told, in which order (`scx_cgroup_init`, `scx_cgroup_can_attach`, `sched_move_task`,
 //! `scx_group_set_weight`, `scx_cgroup_exit` of Linux 6.12), and what it may ask.
 
-use crate::support::{MS, free_machine, lines, policy};
+use crate::support::{MS, free_machine, lines, policy, simulate};
 use fairground_machine::{ExitKind, Machine, RunResult, Setting};
 use fairground_trace::EventKind;
 use fairground_workload::{Op, Workload, parse};
@@ -237,4 +237,41 @@ fn settings_that_name_nothing_are_refused() {
     let error = Machine::new(&free_machine(1), &policy("cgroups"), &[], &plain).unwrap_err();
     answers += &format!("{error}\n");
     insta::assert_snapshot!(answers);
+}
+
+/// From the waking to the switch, and from there to the next, ns, of a task that sleeps in a cgroup.
+fn latency_and_run(cgroup: &str, costs: &[(&str, u64)]) -> (u64, u64) {
+    let workload = tree(&format!(
+        "[[task]]\nname = \"sleeper\"\ncgroup = \"{cgroup}\"\n\
+         program = [{{ loop = [{{ run = \"10us\" }}, {{ sleep = \"1ms\" }}] }}]\n"
+    ));
+    let mut config = free_machine(1);
+    for (name, ns) in costs {
+        config.cost.set(name, *ns).expect("a cost of that name");
+    }
+    let result = simulate(&config, &policy("probe"), &[], &workload, 5 * MS);
+    let events = result.trace.events().map(|event| (event.time_ns, event.kind));
+    let times: Vec<u64> = events
+        .skip_while(|(_, kind)| !matches!(kind, EventKind::Waking { .. }))
+        .filter(|(_, kind)| matches!(kind, EventKind::Waking { .. } | EventKind::Switch { .. }))
+        .map(|(time_ns, _)| time_ns)
+        .take(3)
+        .collect();
+    (times[1] - times[0], times[2] - times[1])
+}
+
+#[test]
+fn each_level_costs_at_a_wakeup_and_at_blocking() {
+    let costs =
+        [("wakeup_ns", 100), ("block_ns", 50), ("group_wakeup_ns", 7), ("group_block_ns", 3)];
+    assert_eq!(latency_and_run("/", &costs), (100, 10_050));
+    assert_eq!(latency_and_run("batch", &costs), (107, 10_053));
+    assert_eq!(latency_and_run("web/front", &costs), (114, 10_056));
+}
+
+/// A task alone comes from the idle task and leaves to it.
+#[test]
+fn the_idle_task_makes_a_switch_and_blocking_cheaper() {
+    let costs = [("context_switch_ns", 100), ("block_ns", 50), ("idle_saving_ns", 20)];
+    assert_eq!(latency_and_run("/", &costs), (0, 10_000 + 80 + 30));
 }

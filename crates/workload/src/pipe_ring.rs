@@ -71,6 +71,17 @@ impl PipeRing {
         bytes - left
     }
 
+    /// The pages that a write of so many bytes begins which does not wait, were there room for all of it.
+    pub fn new_pages(&self, bytes: u64) -> u64 {
+        let small = bytes % self.page_bytes;
+        let fits = self
+            .pages
+            .back()
+            .is_some_and(|last| last.offset + last.bytes + small <= self.page_bytes);
+        let pages = bytes.div_ceil(self.page_bytes);
+        if fits && small > 0 { pages - 1 } else { pages }
+    }
+
     /// Reads at most the requested bytes. A read that empties a page of a full pipe wakes a writer.
     pub fn take(&mut self, bytes: u64) -> Taken {
         let mut taken = Taken { bytes: 0, wakes_writer: false };
@@ -100,6 +111,18 @@ mod tests {
         assert_eq!((written, pipe.pages.len(), pipe.is_full()), (640, 16, true));
         // The last page has 96 bytes left: not enough for another message, enough for a smaller one.
         assert_eq!((pipe.put(100, true), pipe.put(96, true), pipe.put(1, true)), (0, 96, 0));
+    }
+
+    #[test]
+    fn a_write_begins_the_pages_that_it_says() {
+        for bytes in [1, 100, PAGE_BYTES, PAGE_BYTES + 1, 3 * PAGE_BYTES - 96] {
+            let mut pipe = PipeRing::new(1 << 20);
+            for _ in 0..50 {
+                let (said, before) = (pipe.new_pages(bytes), pipe.pages.len() as u64);
+                pipe.put(bytes, true);
+                assert_eq!(pipe.pages.len() as u64 - before, said, "{bytes} bytes");
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 
 use fairground_workload::{Carrier, Pipe, PipeRing};
 
+use crate::CostModel;
+
 /// `sizeof(struct sk_buff)`, rounded up to cache lines.
 const SKB_BYTES: u64 = 256;
 /// `sizeof(struct skb_shared_info)`, rounded up to cache lines.
@@ -56,6 +58,8 @@ pub(super) struct Moved {
     pub(super) wakes: Wakes,
     /// Whether one that has waited wakes the next at its own end: there is something left for it.
     pub(super) wakes_next: bool,
+    /// Messages of a socket that a read has read to their ends.
+    pub(super) messages: u64,
 }
 
 impl Channel {
@@ -77,17 +81,30 @@ impl Channel {
         }
     }
 
+    /// What a write of so many bytes costs beyond the call and the copying, ns: the pages of a pipe, the message of a
+    /// socket.
+    pub(super) fn write_ns(&self, bytes: u64, cost: &CostModel) -> u64 {
+        match self {
+            Channel::Pipe(ring) => {
+                let kept = u64::from(ring.is_empty());
+                ring.new_pages(bytes).saturating_sub(kept).saturating_mul(cost.pipe_page_ns)
+            }
+            Channel::Socket(_) => cost.socket_ns,
+        }
+    }
+
     /// Writes as much as there is room for; `begins`: not after a wait.
     pub(super) fn write(&mut self, bytes: u64, begins: bool) -> Moved {
         match self {
             Channel::Pipe(ring) => {
                 let wakes = if ring.is_empty() && bytes > 0 { Wakes::First } else { Wakes::None };
-                Moved { bytes: ring.put(bytes, begins), wakes, wakes_next: !ring.is_full() }
+                let bytes = ring.put(bytes, begins);
+                Moved { bytes, wakes, wakes_next: !ring.is_full(), messages: 0 }
             }
             Channel::Socket(stream) => {
                 let bytes = stream.put(bytes);
                 let wakes = if bytes > 0 { Wakes::All } else { Wakes::None };
-                Moved { bytes, wakes, wakes_next: false }
+                Moved { bytes, wakes, wakes_next: false, messages: 0 }
             }
         }
     }
@@ -98,12 +115,14 @@ impl Channel {
             Channel::Pipe(ring) => {
                 let taken = ring.take(bytes);
                 let wakes = if taken.wakes_writer { Wakes::First } else { Wakes::None };
-                Moved { bytes: taken.bytes, wakes, wakes_next: !ring.is_empty() }
+                Moved { bytes: taken.bytes, wakes, wakes_next: !ring.is_empty(), messages: 0 }
             }
             Channel::Socket(stream) => {
+                let before = stream.messages.len();
                 let (bytes, has_room) = stream.take(bytes);
                 let wakes = if has_room { Wakes::All } else { Wakes::None };
-                Moved { bytes, wakes, wakes_next: false }
+                let messages = (before - stream.messages.len()) as u64;
+                Moved { bytes, wakes, wakes_next: false, messages }
             }
         }
     }

@@ -15,12 +15,32 @@ impl Actors {
             Step::Lock { lock, .. } | Step::Unlock { lock } if atomic(lock) => return 0,
             // The clock is read in user space.
             Step::Busy(_) | Step::TimerStart(_) => return 0,
-            Step::PipeWrite { bytes, .. } => self.copy_ns(bytes),
+            Step::PipeWrite { pipe, bytes } => {
+                let channel = &self.shared.channels[pipe as usize];
+                self.copy_ns(bytes).saturating_add(channel.write_ns(bytes, &self.cost))
+            }
+            Step::Yield => return self.cost.yield_ns,
+            Step::Send { queue } if self.sends_alone(queue) => return self.cost.queue_ns,
+            Step::Receive { queue, .. } if self.receives_alone(queue) => {
+                return self.cost.queue_ns;
+            }
             Step::Fork { .. } => self.cost.fork_ns,
             Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
             _ => 0,
         };
         self.cost.syscall_ns.saturating_add(more)
+    }
+
+    /// Whether a message goes into a queue at once and no receiver waits for it.
+    fn sends_alone(&self, queue: u32) -> bool {
+        let state = &self.shared.queues[queue as usize];
+        self.shared.first(self.shared.receivers(queue)).is_none() && state.messages < state.capacity
+    }
+
+    /// Whether a message is there and no sender waits for its place.
+    fn receives_alone(&self, queue: u32) -> bool {
+        let waits = self.shared.first(self.shared.senders(queue)).is_some();
+        !waits && self.shared.queues[queue as usize].messages > 0
     }
 
     /// Begins a system call: it takes effect when its CPU time is paid for, at once if it costs nothing.
@@ -55,9 +75,10 @@ impl Actors {
         Need::Cpu { ns }
     }
 
-    /// The actor pays for copying this many bytes before its next operation.
-    pub(super) fn owe_copy(&mut self, id: u32, bytes: u64) {
-        self.actors[id as usize].owed_ns += self.copy_ns(bytes);
+    /// The actor pays before its next operation for copying this many bytes, and for freeing messages of a socket.
+    pub(super) fn owe_copy(&mut self, id: u32, bytes: u64, messages: u64) {
+        let free_ns = messages.saturating_mul(self.cost.socket_ns / 2);
+        self.actors[id as usize].owed_ns += self.copy_ns(bytes).saturating_add(free_ns);
     }
 
     /// The time of copying this many bytes, ns.

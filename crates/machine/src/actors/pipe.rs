@@ -61,7 +61,7 @@ impl Actors {
             return self.block(id, self.shared.readers(pipe));
         }
         let read = channel.read(bytes);
-        self.owe_copy(id, read.bytes);
+        self.owe_copy(id, read.bytes, read.messages);
         self.call_returns(id, read.bytes);
         self.wake(read.wakes, self.shared.writers(pipe), effects);
         if read.wakes_next && self.actors[id as usize].frame().has_waited {

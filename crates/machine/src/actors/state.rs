@@ -196,6 +196,7 @@ impl Actors {
         }
         actor.frame().phase = Phase::Waiting;
         actor.frame().has_waited = true;
+        actor.owed_ns += self.cost.wait_ns;
         self.shared.wait(&mut self.actors, list, id);
         Some(Need::Block)
     }

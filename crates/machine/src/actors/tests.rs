@@ -1,6 +1,7 @@
 //! Actors without the kernel.
 
 mod laws;
+mod costs;
 mod locks;
 mod toy;
 

@@ -65,11 +65,21 @@ cost_table! {
     /// Switching from one task to another, or to the idle task, without the scheduler's own decision.
     context_switch_ns = 800, "assumed; rings of two processes took 620-720 ns per switch and \
                               wake-up in 2007 (lat_ctx, LKML)";
+    /// By how much a switch from the idle task is cheaper than one between two tasks, and blocking where no other task is
+    /// runnable than where one is.
+    idle_saving_ns = 0, "not distinguished";
     /// Waking a task, on the CPU that wakes it, without the scheduler's own decision.
     wakeup_ns = 500, "assumed";
+    /// Additional cost of waking a task, for each level of control groups that it is below the root.
+    group_wakeup_ns = 0, "not modelled unless it is set";
     /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task
     /// that ends pays it, too.
     block_ns = 0, "contained in wakeup_ns";
+    /// Additional cost of blocking, for each level of control groups that the task is below the root.
+    group_block_ns = 0, "not modelled unless it is set";
+    /// What a task does that has waited for another one in a pipe, a socket, a queue, a condition or a barrier, before it
+    /// goes on.
+    wait_ns = 0, "contained in wakeup_ns";
     /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work; work of that
     /// CPU where CPUs share the threads of an emulator.
     ipi_ns = 1_500, "assumed";
@@ -86,8 +96,22 @@ cost_table! {
     timer_slack_ns = 50_000, "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
     /// A system call, without what it makes the scheduler do and without the bytes that it copies.
     syscall_ns = 200, "assumed";
+    /// Yielding the CPU, instead of `syscall_ns`.
+    yield_ns = 200, "as syscall_ns";
+    /// Putting a message into a queue or taking one out, instead of `syscall_ns`, where that neither waits nor ends a wait:
+    /// in the shared memory of processes that takes no system call.
+    queue_ns = 200, "assumed: a queue of the kernel, as syscall_ns";
+    /// The way out of a system call that wakes a task: before the CPU can go to that task. Interrupts to other CPUs do not
+    /// wait for it.
+    way_out_ns = 0, "contained in syscall_ns";
     /// Copying a byte into a pipe or socket, or out of it.
     copy_byte_ps = 100, "assumed: 10 GB/s";
+    /// Allocating and freeing a page of a pipe, paid by its writer. A pipe keeps one page, so that the first one into an
+    /// empty pipe costs nothing.
+    pipe_page_ns = 0, "contained in copy_byte_ps";
+    /// A message into a socket, beyond what a pipe takes: allocating its buffer. Its reader pays half as much for freeing
+    /// it.
+    socket_ns = 0, "not distinguished from a pipe";
     /// Creating a process (`fork`), beyond the system call: what its parent pays before the child may run.
     fork_ns = 0, "not modelled unless it is set";
     /// The exit of a process that another one has created, beyond the system call: what it pays before its parent is

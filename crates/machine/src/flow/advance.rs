@@ -50,7 +50,20 @@ impl Machine {
         for effect in &effects {
             self.apply(cpu, slot, *effect)?;
         }
+        let wakes = effects.iter().any(|effect| matches!(effect, Effect::Wake { .. }));
         self.effects = effects;
+        if wakes { self.leave_call(cpu) } else { Ok(()) }
+    }
+
+    /// The way out of a call that wakes a task. Its kicks and interrupts are under way already.
+    fn leave_call(&mut self, cpu: u32) -> Step {
+        let ns = self.kernel.cost.way_out_ns;
+        if ns == 0 {
+            return Ok(());
+        }
+        self.kernel.flush_kicks(self.program.memory())?;
+        self.kernel.flush_ipis();
+        self.kernel.charge(cpu, ns);
         Ok(())
     }
 

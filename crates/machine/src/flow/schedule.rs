@@ -250,7 +250,8 @@ impl Machine {
             let kind = EventKind::Switch { prev: id(prev), prev_state, next: id(next) };
             self.kernel.emit_switch(cpu, insns, kind, choice_ns);
             self.kernel.counters.switches += 1;
-            ns += self.kernel.cost.context_switch_ns;
+            let saving_ns = if prev.is_none() { self.kernel.cost.idle_saving_ns } else { 0 };
+            ns += self.kernel.cost.context_switch_ns.saturating_sub(saving_ns);
         }
         self.kernel.charge_irqs_off(cpu, ns);
         if let Some(slot) = next {

@@ -87,10 +87,28 @@ impl Kernel {
         }
     }
 
+    /// What blocking or exiting costs the task that runs on the executing CPU, ns.
+    fn way_off_ns(&self, slot: Slot) -> u64 {
+        let cost_ns = self.cost.block_ns + self.levels(slot) * self.cost.group_block_ns;
+        let alone = self.cpus[self.this_cpu as usize].nr_running() <= 1;
+        cost_ns.saturating_sub(if alone { self.cost.idle_saving_ns } else { 0 })
+    }
+
+    /// What waking a task costs the CPU that does it, ns: without moving it, and without the scheduler's decision.
+    pub(crate) fn wakeup_ns(&self, slot: Slot) -> u64 {
+        self.cost.wakeup_ns + self.levels(slot) * self.cost.group_wakeup_ns
+    }
+
+    /// The levels of control groups through which a scheduler of fair shares finds a task; 0 for a real-time task.
+    fn levels(&self, slot: Slot) -> u64 {
+        let task = self.task(slot);
+        if task.rt.is_rt() { 0 } else { u64::from(self.cgroups.get(task.cgroup).level) }
+    }
+
     /// The cost of blocking or exiting is charged to the executing CPU before the scheduler is called. True: it is
     /// being charged now.
     pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
-        let (cpu, cost_ns) = (self.this_cpu, self.cost.block_ns);
+        let (cpu, cost_ns) = (self.this_cpu, self.way_off_ns(slot));
         let task = self.task_mut(slot);
         task.blocks = !task.blocks && cost_ns > 0;
         let pays = task.blocks;

@@ -98,9 +98,9 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
+    executor.wake_each();
     let mut detailed = recorder.as_mut().filter(|_| has_details(job));
     if let Some(recorder) = &mut detailed {
-        executor.settle();
         recorder.describe_tasks();
     }
     executor.rest(job.on_the_second);

@@ -69,21 +69,24 @@ impl Executor {
         clock::sleep_until(clock::now_ns() + PLACEMENT_NS);
     }
 
-    /// Each waiting task wakes up on an idle machine and sleeps again; in a guest other tasks have time to do so, too.
-    /// What a kernel owes them, or they the others, from the time of the preparations is forgotten then (`place_entity`
-    /// with nothing queued, `update_entity_lag`): the tasks of a run begin alike, and a recording need not say how.
-    pub(crate) fn rest(&self, is_guest: bool) {
+    /// Each waiting task wakes up on an idle machine and sleeps again. What a kernel owes them, or they the others, from
+    /// the time of the preparations is forgotten then (`place_entity` with nothing queued, `update_entity_lag`): the
+    /// tasks of a run begin alike, and a recording need not say how.
+    pub(crate) fn wake_each(&self) {
         self.settle();
-        fork::end_a_child();
         let tasks = self.shared.used_slots().len().min(ALONE_MAX);
         for _ in 0..tasks {
             // The one that has waited longest finds that it is not the start, and waits behind the others.
             futex::wake(&self.shared.head[0].go, 1);
             clock::sleep_until(clock::now_ns() + ALONE_NS);
         }
-        if is_guest {
-            clock::sleep_until(clock::now_ns() + GUEST_REST_NS);
-        }
+    }
+
+    /// The kernel's own tasks have time to do what the preparations left to them; in a guest also what they do every
+    /// second or more often.
+    pub(crate) fn rest(&self, is_guest: bool) {
+        fork::end_a_child();
+        clock::sleep_until(clock::now_ns() + if is_guest { GUEST_REST_NS } else { REST_NS });
     }
 
     /// Starts the tasks `hold_ns` after a whole multiple of `tick_ns`; returns the start time, ns of the monotonic
