@@ -59,7 +59,6 @@ struct eevdf_queue {
     u32 picked;           /* dispatch picked: the next task to run is not compared again */
     u32 bypassed;         /* the current task bypassed dispatch: the next choice counts as its pick */
     u32 resched;          /* the current task shall be preempted (resched_curr) */
-    u32 resched_now;      /* not lazily: HRTICK has expired, or a tick found it asked for lazily */
     u32 balances;         /* the tick rescheduled only for the load balancer */
     u32 delayed;          /* bit i: delayed entity i is queued */
     u64 delayed_vruntime; /* lower bound of their vruntimes, ... */
@@ -74,6 +73,7 @@ struct eevdf_queue {
     u64 hrtick_ns;       /* the timer of HRTICK expires then (bpf_ktime_get_ns); 0: it is not armed */
     u64 hrtick_fired_ns; /* it has expired then (scx_bpf_now), and its request was not ended yet; 0: it has not */
     u32 curr_group;      /* the current task's group; 0: none */
+    u32 resched_now;     /* not lazily: HRTICK has expired, or a tick found it asked for lazily */
     u32 balance_call;    /* see BALANCE_CALL */
     struct slice_kinds slices;
 } __attribute__((aligned(64)));
