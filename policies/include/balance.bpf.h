@@ -80,10 +80,7 @@
 #define FAIRGROUND_BALANCE_BPF_H
 
 #include "balance_place.bpf.h"
-#include "balance_look.bpf.h"
-
-/* Limit of the balances of one pass: each level once, and again for each CPU whose tasks are all pinned. */
-#define BALANCE_ROUNDS_MAX 64
+#include "balance_newidle.bpf.h"
 
 /* Updates intervals and failures after a balance. True: search the same level again, without the busiest CPU. */
 static __always_inline bool note_outcome(u32 cpu, u32 moved)
@@ -202,120 +199,6 @@ static __always_inline void balance_run(u32 cpu)
         serve_requests(cpu);
 }
 
-#ifdef NEWIDLE_BY_CHANCE
-/* newidle_ratio is relative to this. */
-#define NEWIDLE_RATIO_MAX 1024
-
-/*
- * update_newidle_stats: after this many idle entries, with a search or without, the ratio is the part of the searches
- * that brought a task, or more if idle entries are rare.
- */
-static __always_inline void note_newidle(struct balance_domain *d, u32 success)
-{
-    u64 now, ratio = 0;
-
-    if (rule_imbalance != IMBALANCE_BY_KIND)
-        return;
-    d->newidle_success += success;
-    if (++d->newidle_call < NEWIDLE_RATIO_MAX)
-        return;
-    now = scx_bpf_now();
-    if (NEWIDLE_BY_RATE)
-        ratio = (now - d->newidle_stamp_ns) >> 22;
-    d->newidle_stamp_ns = now;
-    d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_RATIO_MAX);
-    d->newidle_call /= 2;
-    d->newidle_success /= 2;
-}
-
-/* Whether to search, at random; the number of idle entries that this search represents. 0: no search. */
-static __always_inline u32 newidle_throw(struct balance_domain *d)
-{
-    u32 sides = 1 + d->newidle_ratio;
-
-    if (rule_imbalance != IMBALANCE_BY_KIND || !NEWIDLE_BY_CHANCE || sides > NEWIDLE_RATIO_MAX)
-        return 1;
-    if (bpf_get_prandom_u32() % NEWIDLE_RATIO_MAX <= sides)
-        return (NEWIDLE_RATIO_MAX + sides / 2) / sides;
-    note_newidle(d, 0);
-    return 0;
-}
-#endif
-
-/* The levels of load_balance_newidle. Returns how many tasks came. */
-SEPARATE u32 newidle_levels(u32 cpu)
-{
-    struct balance_cpu *b = balance_of(cpu);
-    u32 level, round, moved = 0;
-#ifdef NEWIDLE_BY_CHANCE
-    u32 times;
-#endif
-
-    for_range (level, DOMAIN_LEVELS) {
-        bool again = true;
-
-        if (!(params_of(level)->flags & BALANCE_NEWIDLE) || !has_domain(cpu, level))
-            continue;
-#ifdef NEWIDLE_BY_CHANCE
-        times = newidle_throw(&b->domains[level & (DOMAIN_LEVELS - 1)]);
-        if (!times)
-            continue;
-#endif
-        begin_level(b);
-        for_range (round, BALANCE_ROUNDS_MAX) {
-            u32 busiest;
-
-            if (!again)
-                break;
-            again = false;
-            if (!find_work(cpu, level, NEWLY_IDLE)) {
-                b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed = 0;
-                break;
-            }
-            busiest = b->scan.busiest_cpu & (MAX_CPUS - 1);
-            b->all_pinned = false;
-            if (cpu_tasks[busiest].nr > 1)
-                moved = move_tasks(busiest, cpu, b->scan.imbalance, level);
-            if (moved) {
-                b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed = 0;
-            } else if (b->all_pinned) {
-                b->left_out[BOUNDED(busiest, MAX_CPUS) / 64] |= 1ULL << (busiest & 63);
-                b->left_out_count++;
-                again = true;
-            }
-        }
-#ifdef NEWIDLE_BY_CHANCE
-        note_newidle(&b->domains[level & (DOMAIN_LEVELS - 1)], moved ? times : 0);
-#endif
-        if (moved) {
-            if (trace_balance)
-                bpf_printk("balance newidle: cpu %d level %d from %d tasks %d", cpu, level,
-                           b->scan.busiest_cpu & (MAX_CPUS - 1), moved);
-            break;
-        }
-    }
-    return moved;
-}
-
-/* In ops.dispatch when nothing is left to run: searches at once. True: this CPU's queues have tasks now. */
-static __always_inline bool newidle_balance(u32 cpu)
-{
-    struct balance_cpu *b = balance_of(cpu);
-    u32 moved = 0;
-
-    if (nr_cpus < 2 || b->idle_pass || is_refused(b))
-        return false;
-    if (any_cpu_overloaded())
-        moved = newidle_levels(cpu);
-    /* It will be idle: the time of the next search may have been set for a busy CPU. */
-    set_next_balance(cpu, !moved);
-#ifdef BALANCE_RECORDS
-    if (!moved)
-        load_rests();
-#endif
-    return moved;
-}
-
 /*
  * In ops.dispatch when no task came and the current one does not continue: if tasks are counted here, the kernel
  * refused them.
@@ -380,12 +263,19 @@ static __always_inline s32 balance_init(void)
 
         b->load_jiffy = bpf_jiffies64();
         b->next_idle = cpu;
+#ifdef BALANCE_RECORDS
+        average_idle_ns[BOUNDED(cpu, MAX_CPUS)] = 2 * sched_migration_cost_ns;
+#endif
         for_range (level, DOMAIN_LEVELS) {
             struct balance_domain *d = &b->domains[level & (DOMAIN_LEVELS - 1)];
 
             /* Where intervals depend on the number of CPUs: those of a machine that had nothing to balance so far. */
             d->interval_ms = params_of(level)->flags & INTERVAL_BY_SPAN ? interval_limit_ms(cpu, level, true) : 1;
             d->last_balance_ns = scx_bpf_now() - phase_ns;
+#ifdef BALANCE_RECORDS
+            d->longest_ns = newidle_search_ns;
+            d->longest_jiffy = bpf_jiffies64();
+#endif
 #ifdef NEWIDLE_BY_CHANCE
             d->newidle_call = NEWIDLE_RATIO_MAX / 2;
             d->newidle_success = NEWIDLE_RATIO_MAX / 4;

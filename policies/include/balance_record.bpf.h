@@ -47,6 +47,20 @@ struct pelt cpu_removed[MAX_CPUS];
 /* The weight of the tasks that sleep on a CPU and still count as its load (load_lingers). */
 u64 cpu_lingering[MAX_CPUS];
 
+/* Since when a CPU is idle, ns; 0: it is not, or its end has been noted. The average of such periods (rq->avg_idle). */
+u64 idle_since_ns[MAX_CPUS], average_idle_ns[MAX_CPUS];
+
+/* update_rq_avg_idle: a task joins the CPU, which may have been idle. */
+static __always_inline void note_idle_end(u32 cpu)
+{
+    u64 *since_ns = &idle_since_ns[BOUNDED(cpu, MAX_CPUS)], *average_ns = &average_idle_ns[BOUNDED(cpu, MAX_CPUS)];
+
+    if (!*since_ns)
+        return;
+    *average_ns += (u64)((s64)(scx_bpf_now() - *since_ns - *average_ns) >> 3);
+    *since_ns = 0;
+}
+
 /* An idle CPU that was chosen for a task that is not in its queue yet: wake-ups from another CPU may take time. */
 bool cpu_claimed[MAX_CPUS];
 
@@ -277,6 +291,7 @@ static __noinline void sums_join(const struct task_struct *p, struct balance_rec
     u64 now = pelt_now();
 
     cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = false;
+    note_idle_end(cpu);
     r->ran_ns = p->se.sum_exec_runtime;
     sums = cpu_pelt_until(cpu, now);
     if (unlikely(r->lingers)) {

@@ -66,6 +66,8 @@ enum { ENOMEM = 12 };
 #define SET(set, value)                                TAG("set:" set "=" value)
 #define ALIAS(name)                                    TAG("alias:" name)
 #define TOPOLOGY(level)                                TAG("topology:" level)
+/* The simulated machine sets the variable, a u64, to the cost of that name before init() runs; a setting goes first. */
+#define COST(name)                                     TAG("cost:" name)
 #define TUNABLE_1(a)                                   a
 #define TUNABLE_2(a, ...)                              a TUNABLE_1(__VA_ARGS__)
 #define TUNABLE_3(a, ...)                              a TUNABLE_2(__VA_ARGS__)

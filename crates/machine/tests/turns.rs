@@ -62,15 +62,18 @@ fn long_computations_end_at_their_time() {
     assert_eq!(ends(&emulated(2, &[]), [9 * MS, 5 * MS]), named(&[("b", 5_000), ("a", 9_000)]));
 }
 
-/// The last 200 us of the first run in one turn, and the other's 100 us wait for them.
+/// In its last 200 us the first takes turns with the 100 us of the other, each for its part of the time until the tick:
+/// together they need what is left of both.
 #[test]
-fn the_last_part_of_a_long_computation_is_one_turn() {
+fn the_last_part_of_a_long_computation_takes_turns() {
     let tasks = workload(vec![
         pinned("a", 0, vec![run(MS)]),
         pinned("b", 1, vec![sleep(850 * US), run(100 * US)]),
     ]);
     let trace = simulate(&emulated(2, &[]), &policy("probe"), &[], &tasks, 100 * MS).trace;
-    assert_eq!(left(&trace), named(&[("b", 0), ("a", 1_000), ("b", 1_100)]));
+    let ends = left(&trace);
+    assert_eq!(ends.iter().map(|(_, us)| *us).max(), Some(1_100), "{ends:?}");
+    assert!(ends.iter().all(|(_, us)| *us == 0 || *us > 1_000), "{ends:?}");
 }
 
 /// Beside an idle CPU nothing changes, whatever the work costs.

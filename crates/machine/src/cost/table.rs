@@ -129,6 +129,10 @@ cost_table! {
     line_miss_ps = 20_000, "assumed: from the cache of the socket";
     /// An instruction of the scheduler's program.
     policy_insn_ps = 333, "assumed: one instruction per cycle at 3 GHz";
+    /// How long a search for tasks on other CPUs, by a CPU that becomes idle, has taken at most. Not charged: the clock
+    /// stands still in a callback, so a scheduler that goes by it has it from here (a variable with the tag
+    /// `cost:newidle_max_ns`).
+    newidle_max_ns = 0, "not known";
     /// How many threads of an emulator the CPUs share: on more CPUs than that, kernel work and short computations wait
     /// for their turn, and the waiting is charged like the work. 0: every CPU works for itself.
     emulator_threads = 0, "none: real CPUs";

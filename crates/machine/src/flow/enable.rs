@@ -183,8 +183,8 @@ fn publish_cgroups(program: &Instance<Kernel>, cgroups: &mut Cgroups) -> Result<
     cgroups.publish(program.memory(), base).map_err(MachineError::Memory)
 }
 
-/// The values that the machine determines: `CONFIG_HZ`, and which CPUs share a core, a cache, a node and a socket, for
-/// a program that reads them.
+/// The values that the machine determines: `CONFIG_HZ`, which CPUs share a core, a cache, a node and a socket, and the
+/// costs for which a tag `cost:NAME` asks, for a program that reads them.
 fn preset(
     program: &mut Instance<Kernel>,
     policy: &Policy,
@@ -199,6 +199,15 @@ fn preset(
         let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
         let global = &policy.globals[array.global];
         program.set_global(global, &bytes).map_err(MachineError::Memory)?;
+    }
+    for global in &policy.globals {
+        for name in global.tags.iter().filter_map(|tag| tag.strip_prefix("cost:")) {
+            let cost = config.cost.parameters().into_iter().find(|cost| cost.name == name);
+            if let Some(cost) = cost.filter(|_| global.size == 8) {
+                let bytes = cost.value.to_le_bytes();
+                program.set_global(global, &bytes).map_err(MachineError::Memory)?;
+            }
+        }
     }
     Ok(())
 }

@@ -1,13 +1,21 @@
 //! Turns of CPUs that share the threads of an emulator (QEMU's round-robin of virtual CPUs, `tcg-accel-ops-rr.c`).
 //!
-//! A CPU at work (kernel work, or a short computation) has its turn until it idles or begins a long computation, until
-//! it arms the machine's next timer (`qemu_timer_notify_cb` asks for a new deadline), or until the first end of a piece
-//! of work after a quantum. Meanwhile what happens on other CPUs waits, and their own work stands still, while the
-//! clock goes on. Long computations leave turns of their own out: theirs are short, and all that they need is time.
+//! A CPU at work (kernel work, or a short computation) has its turn
+//!
+//! * until it idles or begins a long computation,
+//! * until it programs the machine's next timer interrupt (`qemu_timer_notify_cb` asks for a new deadline),
+//! * until the first end of a piece of work after a quantum,
+//! * and for its part of the time until the next timer interrupt at the latest.
+//!
+//! Meanwhile what happens on other CPUs waits, and their own work stands still, while the clock goes on. Long
+//! computations leave turns of their own out: theirs are short, and all that they need is time.
 
 use super::{Kernel, Rq, Slot, Stage, agenda};
 use crate::CostModel;
 use crate::events::{CpuEvent, EventHandle};
+
+/// The shortest turn, ns: that of a round just before a timer interrupt.
+const TURN_NS_MIN: u64 = 1_000;
 
 /// Which CPUs have a thread, and what waits for one.
 #[derive(Debug, Default)]
@@ -27,6 +35,8 @@ struct CpuTurn {
     yields: bool,
     /// Its turn ends at the first end of a piece of work from this time on, ns.
     pause_ns: u64,
+    /// Its turn ends at that time, ns.
+    budget_ns: u64,
     /// Its work stands still since that time, ns.
     stopped_ns: Option<u64>,
     /// Events that wait for its turn, with the times that they were due at, ns.
@@ -114,17 +124,27 @@ impl Kernel {
     }
 
     fn begin_turn(&mut self, cpu: u32) {
-        let now = self.clock.now_ns();
+        let (now, budget_ns) = (self.clock.now_ns(), self.budget_ns());
         let turn = &mut self.turns.cpus[cpu as usize];
         (turn.has_turn, turn.began_ns, turn.yields) = (true, now, false);
+        turn.budget_ns = budget_ns;
         turn.pause_ns = now.saturating_add(self.cost.emulator_turn_ns);
+    }
+
+    /// When a turn that begins now ends at the latest, ns: each CPU gets a part of the time until the next timer
+    /// interrupt (`icount_percpu_budget`).
+    fn budget_ns(&self) -> u64 {
+        let now = self.clock.now_ns();
+        let next_ns = self.cpus.iter().filter_map(|rq| self.interrupt_ns(rq)).min();
+        let part_ns = next_ns.map(|next_ns| (next_ns - now) / self.cpus.len() as u64);
+        part_ns.map_or(u64::MAX, |part_ns| now + part_ns.max(TURN_NS_MIN))
     }
 
     /// Some CPU waits: those that have a turn end it at the next end of a quantum, and an event comes when work ends
     /// without one.
     fn note_wait(&mut self) {
         let (now, quantum_ns) = (self.clock.now_ns(), self.cost.emulator_turn_ns.max(1));
-        let mut ends_ns = u64::MAX;
+        let (mut ends_ns, budget_ns) = (u64::MAX, self.budget_ns());
         for cpu in 0..self.turns.cpus.len() as u32 {
             let turn = &mut self.turns.cpus[cpu as usize];
             if !turn.has_turn {
@@ -133,7 +153,11 @@ impl Kernel {
             if turn.pause_ns <= now {
                 turn.pause_ns += ((now - turn.pause_ns) / quantum_ns + 1) * quantum_ns;
             }
-            ends_ns = ends_ns.min(self.work_ends_ns(cpu).unwrap_or(now + 1));
+            if turn.budget_ns <= now {
+                turn.budget_ns = budget_ns;
+            }
+            let budget_ns = turn.budget_ns;
+            ends_ns = ends_ns.min(budget_ns).min(self.work_ends_ns(cpu).unwrap_or(now + 1));
         }
         if ends_ns != u64::MAX {
             self.plan(agenda::TURN, Some(ends_ns));
@@ -203,7 +227,9 @@ impl Kernel {
     fn look_at_turn(&mut self, cpu: u32, ends_piece: bool) {
         let now = self.clock.now_ns();
         let turn = &mut self.turns.cpus[cpu as usize];
-        let yields = std::mem::take(&mut turn.yields) || (ends_piece && turn.pause_ns <= now);
+        let yields = std::mem::take(&mut turn.yields)
+            || turn.budget_ns <= now
+            || (ends_piece && turn.pause_ns <= now);
         if !self.turns.any_waits() {
             return;
         }
