@@ -51,6 +51,9 @@ pub enum Need {
     /// Return to user mode from a call that has woken others, where one of them may take the CPU first. The machine
     /// advances the actor when the kernel's work is paid for.
     Return,
+    /// Go on inside the call, in which it wakes others one after the other: the machine advances the actor when the
+    /// kernel's work so far is paid for. No other task takes the CPU there.
+    InCall,
     /// Yield the CPU once, staying runnable.
     Yield,
     /// It has ended. The machine calls [`super::Actors::release`] when it no longer uses the actor.

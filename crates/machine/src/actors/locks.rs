@@ -252,6 +252,9 @@ impl Actors {
             let problem = format!("releases the lock `{name}`, which it does not hold");
             return Err(self.misuse(id, problem, now_ns));
         }
+        if self.locks[lock as usize].kind == LockKind::RwLock {
+            return Ok(self.wake_all(id, self.shared.lockers(lock), effects));
+        }
         self.release_in_call(id, lock, effects);
         Ok(self.finish(id))
     }
@@ -294,15 +297,15 @@ impl Actors {
         !wakes
     }
 
-    /// The system call of a release: a futex wakes those that wait; an rt_mutex is released here.
+    /// The system call of a release of one that is no rwlock: a mutex wakes the first that waits; an rt_mutex is
+    /// released here.
     pub(super) fn release_in_call(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
         let list = self.shared.lockers(lock);
         match self.locks[lock as usize].kind {
             LockKind::Mutex => {
                 self.wake_first(list, false, effects);
             }
-            // Ends: no actor joins the list meanwhile.
-            LockKind::RwLock => while self.wake_first(list, false, effects) {},
+            LockKind::RwLock => {}
             LockKind::RtMutex | LockKind::RtSpin | LockKind::Spin => {
                 self.release_to_first(id, lock, effects);
             }

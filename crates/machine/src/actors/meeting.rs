@@ -102,14 +102,7 @@ impl Actors {
         condition: u32,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
-        let list = self.shared.at_condition(condition);
-        let count = self.actors[id as usize].frame().progress;
-        for _ in 0..count {
-            if !self.wake_first(list, false, effects) {
-                break;
-            }
-        }
-        self.finish(id)
+        self.wake_all(id, self.shared.at_condition(condition), effects)
     }
 
     /// Arrives at a barrier. The last to arrive opens it.
@@ -134,8 +127,7 @@ impl Actors {
         let list = self.shared.at_barrier(barrier);
         let frame = *self.actors[id as usize].frame();
         if frame.part == Part::Wake {
-            while self.wake_first(list, false, effects) {}
-            return self.finish(id);
+            return self.wake_all(id, list, effects);
         }
         if self.shared.barriers[barrier as usize].opened != frame.progress {
             return self.finish(id);

@@ -13,6 +13,7 @@
 //! * [`Need::Return`]: between a call that has woken others and what the actor does in user mode after it, the kernel's
 //!   work is paid for and another task may take the CPU. So a task that is woken with a lock held preempts its waker
 //!   before that one releases the lock.
+//! * [`Need::InCall`]: a call that wakes several tasks wakes them one after the other, and each wake-up takes its time.
 //! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine interrupts the
 //!   computation ([`Actors::interrupt`], with the time left) and advances it the next time that it runs. The handler
 //!   runs, then the rest of the computation. A sleeping or waiting actor is woken by [`Effect::Wake`] instead.

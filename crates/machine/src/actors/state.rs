@@ -214,6 +214,26 @@ impl Actors {
         true
     }
 
+    /// Wakes those that wait in a list when this begins, to try again, one after the other: each wake-up is paid for
+    /// before the next. The progress of the operation is how many are left; 0: all.
+    pub(super) fn wake_all(
+        &mut self,
+        id: u32,
+        list: ListId,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        let left = match self.actors[id as usize].frame().progress {
+            0 => self.shared.count(&self.actors, list),
+            left => left,
+        };
+        if !self.wake_first(list, false, effects) || left == 1 {
+            return self.finish(id);
+        }
+        let frame = self.actors[id as usize].frame();
+        (frame.phase, frame.progress) = (Phase::Ready, left - 1);
+        Some(Need::InCall)
+    }
+
     #[inline]
     pub(super) fn finish(&mut self, id: u32) -> Option<Need> {
         self.actors[id as usize].frame().finish();

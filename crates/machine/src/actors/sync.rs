@@ -104,6 +104,12 @@ impl Shared {
         ListId(self.lockers(self.locks).0 + self.conditions.len() as u32 + barrier)
     }
 
+    /// How many actors are in a list.
+    pub(super) fn count(&self, actors: &[Actor], list: ListId) -> u64 {
+        let next = |at: &u32| Some(actors[*at as usize].wait.next).filter(|next| *next != NONE);
+        std::iter::successors(self.first(list), next).count() as u64
+    }
+
     /// The first actor of a list.
     pub(super) fn first(&self, list: ListId) -> Option<u32> {
         let head = self.lists[list.0 as usize].head;

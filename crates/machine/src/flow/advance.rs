@@ -39,6 +39,7 @@ impl Machine {
                 Stage::Block(TaskState::Sleeping, Some(self.kernel.sleep_end_ns(at_ns)))
             }
             Need::Return => Stage::Advance,
+            Need::InCall => Stage::InCall,
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };

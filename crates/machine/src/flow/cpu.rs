@@ -152,6 +152,7 @@ impl Machine {
                 self.yield_task(slot)?;
                 self.schedule(None)
             }
+            Stage::InCall => self.advance(cpu, slot),
             _ if resched => self.schedule(None),
             _ => self.advance(cpu, slot),
         }

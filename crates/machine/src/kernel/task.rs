@@ -50,6 +50,8 @@ pub(crate) enum OpsState {
 pub(crate) enum Stage {
     /// Ask what it does next.
     Advance,
+    /// As `Advance`, inside a call, where no other task may take the CPU.
+    InCall,
     /// Compute for so many ns; `u64::MAX`: for ever.
     Compute(u64),
     /// Leave the CPU in this state; with a time, to wake up then.

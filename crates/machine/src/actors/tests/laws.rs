@@ -4,7 +4,8 @@ use fairground_workload::{Barrier, LockKind, Op, Program, Workload};
 use proptest::prelude::*;
 
 use super::locks::lock;
-use super::toy::{Toy, group, mark, run, sleep, workload};
+use super::toy::{Toy, costs, group, mark, run, sleep, workload};
+use crate::actors::{Actors, Effect, Need};
 
 const END_NS: u64 = 1_000_000;
 
@@ -114,4 +115,47 @@ proptest! {
             prop_assert!(gone == 0 || come >= gone.div_ceil(count) * count, "{} {} {}", line, come, gone);
         }
     }
+}
+
+/// The kernel's work and a preemption come between a wake-up and what its waker does next in user mode: the second
+/// message is sent after the receiver could take the first.
+#[test]
+fn what_follows_a_wake_up_waits_for_the_kernel() {
+    let w = workload(vec![
+        group("r", 1, vec![Op::Receive(0, 2)]),
+        group("s", 1, vec![Op::Send(0), Op::Send(0)]),
+    ]);
+    let mut actors = Actors::new(&w, 1, &costs(0)).unwrap();
+    let [receiver, sender] = [0, 1].map(|spec| actors.spawn(spec, None));
+    let mut effects = Vec::new();
+    assert_eq!(actors.advance(receiver, 0, &mut effects).unwrap(), Need::Block);
+    for (turn, (sends, receives)) in
+        [(Need::Return, Need::Block), (Need::Exit, Need::Exit)].into_iter().enumerate()
+    {
+        effects.clear();
+        assert_eq!(actors.advance(sender, 0, &mut effects).unwrap(), sends, "{turn}");
+        assert_eq!(effects, [Effect::Wake { actor: receiver, sync: false }], "{turn}");
+        assert_eq!(actors.advance(receiver, 0, &mut effects).unwrap(), receives, "{turn}");
+    }
+}
+
+/// A call that wakes several tasks wakes the next when the kernel's work for the one before is done, and only those
+/// that waited when it began.
+#[test]
+fn a_call_wakes_one_task_after_the_other() {
+    let mut w = workload(vec![group("b", 3, vec![Op::Loop(None, vec![Op::Barrier(0)])])]);
+    w.barriers = vec![Barrier { name: "b".to_owned(), count: 3 }];
+    let mut actors = Actors::new(&w, 1, &costs(0)).unwrap();
+    let [first, second, last] = [0; 3].map(|spec| actors.spawn(spec, None));
+    let mut effects = Vec::new();
+    for waiter in [first, second] {
+        assert_eq!(actors.advance(waiter, 0, &mut effects).unwrap(), Need::Block);
+    }
+    assert_eq!(actors.advance(last, 0, &mut effects).unwrap(), Need::InCall);
+    assert_eq!(effects, [Effect::Wake { actor: first, sync: false }]);
+    // It comes to the next round meanwhile.
+    assert_eq!(actors.advance(first, 0, &mut effects).unwrap(), Need::Block);
+    effects.clear();
+    assert_eq!(actors.advance(last, 0, &mut effects).unwrap(), Need::Return);
+    assert_eq!(effects, [Effect::Wake { actor: second, sync: false }]);
 }

@@ -117,13 +117,13 @@ impl Toy {
             Need::Block | Need::BlockHard => State::Blocked(None),
             Need::Spin | Need::SpinOn { .. } => State::Computing(None),
             Need::SleepUntil { at_ns } | Need::Io { at_ns } => State::Blocked(Some(at_ns)),
-            Need::Yield | Need::Return => State::Due,
+            Need::Yield | Need::Return | Need::InCall => State::Due,
             Need::Exit => State::Gone,
         };
         for effect in effects {
             self.apply(id, effect);
         }
-        if need == Need::Return {
+        if matches!(need, Need::Return | Need::InCall) {
             // No other takes the CPU here.
             return self.advance(id);
         }
