@@ -21,7 +21,7 @@
  * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline,
  * place_entity, pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity,
  * yield_task_fair, hrtick_start_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md
- * states what must hold. Control groups: eevdf_groups.bpf.h. Not modelled: lazy preemption. With PREEMPT_LAZY
+ * states what must hold. Control groups: eevdf_groups.bpf.h, eevdf_hierarchy.bpf.h. Not modelled: lazy preemption. With PREEMPT_LAZY
  * (Debian's 7.2) wake-ups and ticks preempt a task in user mode at once, one in a system call when it returns or at the
  * next tick. Of a delayed entity and a waiting task with the same deadline the waiting task is picked first; waiting
  * tasks with the same deadline are picked in the order in which they became eligible.
@@ -29,8 +29,8 @@
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 6_1
 #include "exit.bpf.h"
-#include "eevdf_balance.bpf.h"
 #include "eevdf_cgroup.bpf.h"
+#include "eevdf_preempt.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -45,7 +45,7 @@ s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
     s32 cpu;
 
     /* The kernel keeps a delayed task on its queue and does not look for another CPU. */
-    if (t && t->delayed && t->cpu == (u32)prev_cpu && is_delayed(queue_of(t->cpu), t, (u32)p->pid) &&
+    if (t && t->delayed && t->cpu == (u32)prev_cpu && is_delayed(queue_of(t->at), t, (u32)p->pid) &&
         bpf_cpumask_test_cpu((u32)prev_cpu, p->cpus_ptr))
         return prev_cpu;
     cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
@@ -59,13 +59,16 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 {
     struct eevdf_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q;
+    u32 at;
 
     if (!t)
         return;
+    at = queue_at(t->group, cpu);
+    q = queue_of(at);
     t->custom_ns = custom_slice(p);
-    if (t->delayed && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
-        if (t->cpu == cpu && t->own_weight == task_weight(p)) {
+    if (t->delayed && is_delayed(queue_of(t->at), t, (u32)p->pid)) {
+        if (t->at == at && t->weight == task_weight(p)) {
             settle_pulled(q);
             requeue_delayed(p, t, cpu);
             return;
@@ -74,52 +77,14 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
     }
     clear_delayed(t);
     if (update_curr_by_clock(q))
-        preempt_curr(q, cpu);
-    place(q, t, reweight(t, p, cpu));
+        preempt_curr(cpu);
+    place(q, t, reweight(t, p));
     join(p, q, t, cpu);
-    hrtick_update(q, cpu);
-}
-
-/* check_preempt_wakeup_fair: whether a task that was just queued preempts the current one. */
-static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, struct task_struct *p,
-                                            struct eevdf_task *t)
-{
-    u32 policy = p->policy, pid = (u32)p->pid;
-    bool is_shorter = PREEMPT_SHORT && t->slice_ns < q->curr_slice_ns;
-
-    if (NEXT_BUDDY && !t->is_new) {
-        q->next_pid = pid;
-        q->next_vruntime = t->vruntime;
+    if (unlikely(t->group)) {
+        change_group_load(t->group, cpu, t->weight);
+        join_groups(at);
     }
-    if ((q->resched && (!rule_lazy || q->resched_now)) || !WAKEUP_PREEMPTION)
-        return false;
-    if (q->curr_policy == SCHED_IDLE && policy != SCHED_IDLE) {
-        if (rule_idle_unprotected)
-            cancel_protection(q);
-        return true;
-    }
-    if (policy == SCHED_BATCH || policy == SCHED_IDLE)
-        return false;
-    if (update_curr_by_clock(q))
-        preempt_curr(q, cpu);
-    if (!rule_short_picks) {
-        if (is_shorter && eligible(q, t->vruntime) &&
-            (time_diff(t->deadline, q->curr_deadline) < 0 || !eligible(q, q->curr_vruntime)))
-            cancel_protection(q);
-        return would_choose(q, cpu, pid, t, true);
-    }
-    if (t->is_new && !is_shorter && !rule_forks_preempt)
-        return false;
-    if (unlikely(q->delayed) && rule_wakeup_dequeues)
-        finish_delayed_at_wakeup(q, cpu, t, !is_shorter);
-    if (would_choose(q, cpu, pid, t, !is_shorter)) {
-        if (is_shorter)
-            cancel_protection(q);
-        return true;
-    }
-    if (rule_vprot && RUN_TO_PARITY)
-        shorten_protection(q);
-    return false;
+    hrtick_update(cpu);
 }
 
 /* The task is on another CPU than the one where it is accounted for: the accounting moves. */
@@ -145,16 +110,17 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
         cpu = balance_active_push(p, cpu);
         if (t->cpu != cpu)
             follow(p, t, cpu);
-        insert_waiting(queue_of(cpu), cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
+        insert_waiting(queue_of(t->at), t->at, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
         return;
     }
     if (t->cpu != cpu)
         follow(p, t, cpu);
     q = queue_of(cpu);
-    insert_waiting(q, cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
-    settle_pulled(q);
-    if (q->curr_pid && wakeup_preempts(q, cpu, p, t))
-        preempt_curr(q, cpu);
+    insert_waiting(queue_of(t->at), t->at, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
+    settle_pulled(queue_of(t->at));
+    if (q->running_pid && (likely(!(q->leaf | t->group)) ? wakeup_preempts(q, cpu, p, t, (u32)p->pid, t->is_new)
+                                                         : wakeup_preempts_in_groups(cpu, p, t)))
+        preempt_curr(cpu);
     t->is_new = false;
 }
 
@@ -170,17 +136,19 @@ static __always_inline bool only_balances(struct eevdf_queue *q)
 /* Whether the task of ops.dispatch is the current one, and can run on. */
 static __always_inline bool is_current(const struct eevdf_queue *q, const struct task_struct *prev)
 {
-    return prev && q->curr_pid == (u32)prev->pid;
+    return prev && q->running_pid == (u32)prev->pid;
 }
 
 /* The current task stays: it is alone, or still the best. Nothing was picked, so its protection stays as it is. */
-static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_struct *prev)
+static __always_inline void keep(struct eevdf_queue *root, u32 cpu, struct task_struct *prev)
 {
-    if (q->bypassed) {
-        q->bypassed = false;
+    struct eevdf_queue *q = queue_of(queue_at(root->leaf, cpu));
+
+    if (root->bypassed) {
+        root->bypassed = false;
         start_slice(q, cpu);
     }
-    q->resched = q->resched_now = false;
+    root->resched = root->resched_now = false;
     clear_buddy(q, q->curr_pid);
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
@@ -191,30 +159,48 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
  * Behind the last task the queue is empty. Another CPU that puts a task here at the same time counts it before it
  * invalidates the record: the record is written before the count is read again, so that one of the two is seen.
  */
-static __always_inline bool fetch_ineligible(struct eevdf_queue *q, u32 cpu, bool is_last)
+static __always_inline bool fetch_ineligible(struct eevdf_queue *q, u32 at, bool is_last)
 {
     WRITE_ONCE(q->ineligible.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
     if (is_last && __sync_fetch_and_add(&q->nr, 0) != 1)
         forget_leftmost(&q->ineligible);
-    if (scx_bpf_dsq_move_to_local(queue_id(cpu, INELIGIBLE)))
+    if (scx_bpf_dsq_move_to_local(dsq_at(at, INELIGIBLE)))
         return true;
     forget_leftmost(&q->ineligible);
     return false;
 }
 
 /* Brings the chosen task to this CPU. If another CPU has taken it, the next one comes. */
-static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
+static __always_inline bool fetch(struct eevdf_queue *q, u32 at, enum choice choice)
 {
     u32 nr = q->nr;
 
     if (!nr)
         return false;
-    if (unlikely(choice == CHOOSE_BUDDY) && move_pid_to_local(cpu, q->next_pid))
+    if (unlikely(choice == CHOOSE_BUDDY) && move_pid_to_local(at, q->next_pid))
         return true;
     /* If the record is out of date, it is among the eligible. */
     if (nr == 1 && q->ineligible.state == LEFT_KNOWN)
-        return fetch_ineligible(q, cpu, true) || scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
-    return scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)) || fetch_ineligible(q, cpu, nr == 1);
+        return fetch_ineligible(q, at, true) || scx_bpf_dsq_move_to_local(dsq_at(at, ELIGIBLE));
+    return scx_bpf_dsq_move_to_local(dsq_at(at, ELIGIBLE)) || fetch_ineligible(q, at, nr == 1);
+}
+
+/* What the current task has run until this pass, for it and its groups. */
+static __always_inline void charge_leaf(struct eevdf_queue *root, u32 cpu, const struct task_struct *p)
+{
+    struct eevdf_queue *q = queue_of(queue_at(root->leaf, cpu));
+
+    charge_prev(q, read_sum_exec(q, p));
+    if (unlikely(root->leaf))
+        charge_groups(root->leaf, cpu, p->se.sum_exec_runtime);
+}
+
+/* The choice, and the queue of the task. */
+static __always_inline u32 find(struct eevdf_queue *root, u32 cpu, bool prev_runs)
+{
+    if (unlikely(root->children || root->leaf || root->remote_joins))
+        return choose_through_groups(cpu, prev_runs);
+    return FOUND(choose(root, cpu, prev_runs), cpu);
 }
 
 /* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
@@ -222,23 +208,26 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct eevdf_queue *q = queue_of(cpu);
-    enum choice choice;
+    bool prev_runs;
+    u32 found;
 
     balance_run(cpu);
     settle_pulled(q);
-    if (is_current(q, prev)) {
+    prev_runs = is_current(q, prev);
+    if (prev_runs) {
         settle_hrtick(q);
-        charge_prev(q, read_sum_exec(q, prev));
-        choice = only_balances(q) ? CHOOSE_CURRENT : choose(q, cpu, true);
+        charge_leaf(q, cpu, prev);
+        found = only_balances(q) ? FOUND(CHOOSE_CURRENT, cpu) : find(q, cpu, true);
     } else {
         q->balances = false;
-        choice = choose(q, cpu, false);
+        found = find(q, cpu, false);
     }
-    if (choice == CHOOSE_NONE && !q->nr && newidle_balance(cpu)) {
+    if (FOUND_CHOICE(found) == CHOOSE_NONE && !nr_running(cpu) && newidle_balance(cpu)) {
         settle_pulled(q);
-        choice = choose(q, cpu, false);
+        found = find(q, cpu, false);
     }
-    if (choice != CHOOSE_CURRENT && fetch(q, cpu, choice)) {
+    if (FOUND_CHOICE(found) != CHOOSE_CURRENT &&
+        fetch(queue_of(FOUND_AT(found)), FOUND_AT(found), FOUND_CHOICE(found))) {
         q->picked = true;
     } else if (is_current(q, prev)) {
         keep(q, cpu, prev);
@@ -255,85 +244,77 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
 static __noinline void run_unpicked(const struct task_struct *p)
 {
     u32 cpu = task_cpu(p);
-    struct eevdf_queue *q = queue_of(cpu);
-    bool restored = q->restored_pid == (u32)p->pid;
+    struct eevdf_queue *root = queue_of(cpu), *q = queue_of(queue_at(root->leaf, cpu));
+    bool restored = root->restored_pid == (u32)p->pid;
 
-    q->bypassed = !q->picked && !restored && nr_running(cpu) > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
-    if (q->bypassed) {
+    root->bypassed = !root->picked && !restored && nr_running(cpu) > 1 && !root->children && is_beaten(root, cpu) &&
+                     ask_for_choice(cpu);
+    if (root->bypassed) {
         q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
-        preempt_curr(q, cpu);
-    } else if (restored && p->flags & PF_EXITING && q->nr) {
+        preempt_curr(cpu);
+    } else if (restored && p->flags & PF_EXITING && has_others(q, cpu)) {
         /* It has left its autogroup; a scheduling pass follows, under the protection that it has (sched_move_task). */
-        preempt_curr(q, cpu);
+        preempt_curr(cpu);
     } else if (restored) {
         protect(q);
     } else {
         start_slice(q, cpu);
     }
-    q->restored_pid = 0;
+    root->restored_pid = 0;
 }
 
 /* set_next_entity: a task comes onto a CPU. */
 void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
 {
     struct eevdf_task *t = task_of(p);
-    u32 cpu = task_cpu(p), weight;
-    struct eevdf_queue *q = queue_of(cpu);
-    u64 vruntime;
+    struct eevdf_queue *root, *q;
+    u32 cpu = task_cpu(p);
 
     if (!t)
         return;
     if (t->cpu != cpu)
         follow(p, t, cpu);
+    root = queue_of(cpu);
+    q = queue_of(t->at);
     settle_pulled(q);
-    if (unlikely(t->group))
-        refresh_group_weight(q, t, cpu);
-    vruntime = t->vruntime;
-    weight = t->weight;
-    sums_sub(q, vruntime, weight);
+    if (unlikely(root->leaf | t->group))
+        switch_groups(cpu, root->leaf, t->group, p->se.sum_exec_runtime);
+    set_curr(q, t, (u32)p->pid);
     t->ineligible = false;
     t->is_new = false;
-    q->curr_pid = (u32)p->pid;
-    q->curr_vruntime = vruntime;
-    q->curr_deadline = t->deadline;
-    q->curr_slice_ns = t->slice_ns;
-    q->curr_custom_ns = t->custom_ns;
-    q->curr_kind = t->kind;
-    q->curr_weight = weight;
-    q->curr_inverse = t->inverse;
-    q->curr_policy = p->policy;
-    q->curr_group = t->group;
+    root->running_pid = (u32)p->pid;
+    root->curr_policy = p->policy;
     q->curr_sum_exec = p->se.sum_exec_runtime;
     q->curr_ahead_ns = 0;
-    q->hrtick_fired_ns = 0;
-    q->resched = q->resched_now = false;
-    q->bypassed = false;
+    root->hrtick_fired_ns = 0;
+    root->resched = root->resched_now = false;
+    root->bypassed = false;
     clear_buddy(q, q->curr_pid);
     q->curr_clock_ns = scx_bpf_now();
-    if (likely(q->picked && !q->restored_pid))
+    if (likely(root->picked && !root->restored_pid))
         start_slice(q, cpu);
     else
         run_unpicked(p);
-    q->picked = false;
+    root->picked = false;
 }
 
 /* entity_tick: requests end here, and at wake-ups. */
 void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *root = queue_of(cpu), *q = queue_of(queue_at(root->leaf, cpu));
 
-    if (q->curr_pid != (u32)p->pid)
+    if (root->running_pid != (u32)p->pid)
         return;
     settle_pulled(q);
-    settle_hrtick(q);
-    q->resched_now |= q->resched;
+    settle_hrtick(root);
+    root->resched_now |= root->resched;
     if (update_curr(q, p))
-        q->resched = true;
-    if (unlikely(q->curr_group))
-        refresh_curr_weight(q, task_of(p), cpu);
-    q->balances = balance_tick(cpu);
-    if (q->resched || q->balances)
+        root->resched = true;
+    if (unlikely(root->leaf) && tick_groups(root->leaf, cpu, p->se.sum_exec_runtime))
+        root->resched = true;
+    root->balances = balance_tick(cpu);
+    if (root->resched || root->balances)
         scx_bpf_task_set_slice(p, 0);
 }
 
@@ -341,31 +322,29 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 {
     struct eevdf_task *t = task_of(p);
-    struct eevdf_queue *q;
+    struct eevdf_queue *root, *q;
 
     if (!t)
         return;
     /* The CPU on which it was switched in. */
-    q = queue_of(t->cpu);
-    if (q->curr_pid != (u32)p->pid)
+    root = queue_of(t->cpu & (MAX_CPUS - 1));
+    q = queue_of(t->at);
+    if (root->running_pid != (u32)p->pid)
         return;
-    q->stopped_pid = runnable ? 0 : (u32)p->pid;
+    root->stopped_pid = runnable ? 0 : (u32)p->pid;
     settle_pulled(q);
-    settle_hrtick(q);
+    settle_hrtick(root);
     charge_prev(q, uncharged(q, p->se.sum_exec_runtime));
-    t->vruntime = q->curr_vruntime;
-    t->deadline = q->curr_deadline;
-    t->slice_ns = q->curr_slice_ns;
-    t->kind = q->curr_kind;
-    q->curr_pid = 0;
-    q->curr_weight = 0;
-    sums_add(q, t->vruntime, t->weight);
+    if (unlikely(root->leaf))
+        charge_groups(root->leaf, root->cpu, p->se.sum_exec_runtime);
+    root->running_pid = 0;
+    put_curr(q, t);
 }
 
 /* The rest of dequeue_entity for a task that waits on another run queue than its own: it was just moved. */
-static __noinline void leave_elsewhere(struct eevdf_task *t, u32 cpu)
+static __noinline void leave_elsewhere(struct eevdf_task *t)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(t->at);
     struct remote_view view;
 
     view_remote(q, &view);
@@ -381,25 +360,26 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct eevdf_task *t = task_of(p);
     bool sleeps = deq_flags & SCX_DEQ_SLEEP, stopped;
-    struct eevdf_queue *q;
+    struct eevdf_queue *root, *q;
     u32 cpu;
 
     if (!t)
         return;
     cpu = t->cpu & (MAX_CPUS - 1);
-    q = queue_of(cpu);
+    root = queue_of(cpu);
+    q = queue_of(t->at);
     leave(p, t, cpu);
     if (cpu == task_cpu(p)) {
-        stopped = q->stopped_pid == (u32)p->pid;
-        q->stopped_pid = 0;
-        q->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
+        stopped = root->stopped_pid == (u32)p->pid;
+        root->stopped_pid = 0;
+        root->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
         if (update_curr_by_clock(q))
-            preempt_curr(q, cpu);
+            preempt_curr(cpu);
         if (!stopped && t->ineligible)
             forget_leftmost(&q->ineligible);
         clear_buddy(q, (u32)p->pid);
         if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
-            !eligible(q, t->vruntime) && delay_dequeue(q, cpu, t, (u32)p->pid)) {
+            !eligible(q, t->vruntime) && delay_dequeue(q, t, (u32)p->pid)) {
             if (rule_delay_keeps)
                 t->vlag = lag_of(t, q, average(q));
             load_lingers(&t->record);
@@ -409,11 +389,16 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         sums_sub(q, t->vruntime, t->weight);
         uncount_slice(q, t->kind);
     } else {
-        leave_elsewhere(t, cpu);
+        leave_elsewhere(t);
     }
     if (!sleeps) {
         t->deadline -= t->vruntime;
         t->rel_deadline = true;
+    }
+    if (unlikely(t->group)) {
+        change_group_load(t->group, cpu, -(s64)(u64)t->weight);
+        if (cpu == task_cpu(p))
+            leave_groups(t->at, sleeps);
     }
 }
 
@@ -421,9 +406,9 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *root = queue_of(cpu), *q = queue_of(queue_at(root->leaf, cpu));
 
-    if (q->curr_pid != (u32)from->pid)
+    if (root->running_pid != (u32)from->pid)
         return false;
     settle_pulled(q);
     if (to) {
@@ -431,12 +416,14 @@ bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *t
 
         if (!t || t->cpu != cpu || t->delayed || !(to->scx.flags & SCX_TASK_QUEUED))
             return false;
-        q->next_pid = (u32)to->pid;
-        q->next_vruntime = t->vruntime;
+        queue_of(t->at)->next_pid = (u32)to->pid;
+        queue_of(t->at)->next_vruntime = t->vruntime;
+        if (unlikely(t->group))
+            favour_groups(t->at);
     }
-    q->resched = true;
+    root->resched = true;
     scx_bpf_task_set_slice(from, 0);
-    if (!q->nr)
+    if (!has_others(q, cpu))
         return to;
     clear_buddy(q, q->curr_pid);
     update_curr(q, from);
@@ -469,8 +456,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
 
     init_scaling(SCALING_CPUS_MAX);
     tick_ns = 1000000000ULL / (CONFIG_HZ ?: 1000);
-    for_range (cpu, nr_cpus)
+    for_range (cpu, nr_cpus) {
         queue_of(cpu)->zero = ZERO_START;
+        queue_of(cpu)->cpu = cpu;
+    }
     if (!err)
         err = balance_init();
     return err ?: hrtick_init();

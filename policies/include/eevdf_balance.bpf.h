@@ -14,7 +14,9 @@ static __always_inline u64 balance_weight(struct task_struct *p)
 /* Ineligible tasks, which have to wait longest, are taken first. */
 static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
-    return queue_id(cpu, turn ? ELIGIBLE : INELIGIBLE);
+    u32 at = turn < 2 ? cpu : queue_at(group_with_index(cpu, turn / 2 - 1), cpu);
+
+    return dsq_at(at, turn & 1 ? ELIGIBLE : INELIGIBLE);
 }
 
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
@@ -33,7 +35,7 @@ static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 t
     struct eevdf_task *t = task_of(p);
 
     *vtime = t ? place_elsewhere(t, from, to) : queue_of(to)->zero;
-    return queue_id(to, INELIGIBLE);
+    return dsq_at(t ? queue_at(t->group, to) : to, INELIGIBLE);
 }
 
 static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
@@ -44,10 +46,11 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
         return;
     account_migration(p, t, from, to, p->scx.dsq_vtime);
     t->ineligible = true;
-    forget_leftmost(&queue_of(to)->ineligible);
-    hrtick_update(queue_of(to), to);
+    forget_leftmost(&queue_of(t->at)->ineligible);
+    hrtick_update(to);
 }
 
+#define BALANCE_TURNS(cpu) (unlikely(queue_of(cpu)->children) ? 2 + 2 * GROUP_TURNS : 2)
 #include "balance.bpf.h"
 
 #endif

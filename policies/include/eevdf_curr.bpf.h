@@ -114,9 +114,28 @@ static __always_inline bool update_curr_until(struct eevdf_queue *q, u64 clock_n
     return charge(q, (u64)delta_ns);
 }
 
+/* update_curr of the groups above a task. True: the current task shall be preempted. */
+SEPARATE bool update_groups_until(u32 group, u32 cpu, u64 clock_ns)
+{
+    bool resched = false;
+    u32 level;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct eevdf_queue *q;
+
+        if (!group)
+            break;
+        group = parent_group(group);
+        q = queue_of(queue_at(group, cpu));
+        if (q->curr_pid)
+            resched |= update_curr_until(q, clock_ns);
+    }
+    return resched;
+}
+
 /*
  * update_curr by the timer of HRTICK: the request ends when it expires, not at what follows it: a tick or a wake-up in
- * the same interrupt, or the pass.
+ * the same interrupt, or the pass. `q`: the root's.
  */
 static __always_inline void settle_hrtick(struct eevdf_queue *q)
 {
@@ -125,21 +144,25 @@ static __always_inline void settle_hrtick(struct eevdf_queue *q)
     if (likely(!fired_ns))
         return;
     q->hrtick_fired_ns = 0;
-    update_curr_until(q, fired_ns);
+    update_curr_until(queue_of(queue_at(q->leaf, q->cpu)), fired_ns);
+    if (unlikely(q->leaf))
+        update_groups_until(q->leaf, q->cpu, fired_ns);
 }
 
 /* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
 static __always_inline bool update_curr_by_clock(struct eevdf_queue *q)
 {
     settle_pulled(q);
-    settle_hrtick(q);
+    settle_hrtick(queue_of(q->cpu));
     return q->curr_pid && update_curr_until(q, scx_bpf_now());
 }
 
 /* resched_curr, from outside of tick and dispatch. */
-static __always_inline void preempt_curr(struct eevdf_queue *q, u32 cpu)
+static __always_inline void preempt_curr(u32 cpu)
 {
-    if (q->resched || !q->curr_pid)
+    struct eevdf_queue *q = queue_of(cpu);
+
+    if (q->resched || !q->running_pid)
         return;
     q->resched = true;
     scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
@@ -184,15 +207,9 @@ static __always_inline u32 task_weight(const struct task_struct *p)
     return unlikely(p->policy == SCHED_IDLE) ? IDLE_WEIGHT : nice_weight[nice_index(p->static_prio)];
 }
 
-/* Of a task that joins the queue of a CPU: with its groups, which it joins. */
-static __always_inline void set_weight(struct eevdf_task *t, const struct task_struct *p, u32 cpu)
+static __always_inline void set_weight(struct eevdf_task *t, const struct task_struct *p)
 {
-    t->own_weight = t->weight = task_weight(p);
-    if (unlikely(t->group)) {
-        change_group_load(t->group, cpu, t->own_weight);
-        set_group_weight(t, cpu);
-        return;
-    }
+    t->weight = task_weight(p);
     t->inverse = t->weight == IDLE_WEIGHT ? IDLE_INVERSE : nice_inverse[nice_index(p->static_prio)];
 }
 
@@ -200,11 +217,11 @@ static __always_inline void set_weight(struct eevdf_task *t, const struct task_s
  * reweight_entity of a dequeued task: vlag and the distance of the deadline are virtual times of the old weight.
  * True: the weight has changed.
  */
-static __always_inline bool reweight(struct eevdf_task *t, const struct task_struct *p, u32 cpu)
+static __always_inline bool reweight(struct eevdf_task *t, const struct task_struct *p)
 {
     u32 old = t->weight;
 
-    set_weight(t, p, cpu);
+    set_weight(t, p);
     if (t->is_new || old == t->weight)
         return false;
     t->vlag = mul_div_cut(t->vlag, old, t->weight);
@@ -217,28 +234,25 @@ static __always_inline bool reweight(struct eevdf_task *t, const struct task_str
 static __always_inline void join(const struct task_struct *p, struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
 {
     t->cpu = cpu;
+    t->at = queue_at(t->group, cpu);
     t->kind = count_slice(q, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
-    load_joins(p, &t->record, cpu, t->own_weight);
-    join_cpu(cpu, t->own_weight);
+    load_joins(p, &t->record, cpu, t->weight);
+    join_cpu(cpu, t->weight);
 }
 
 /* The task can run no longer, or no longer on this CPU. */
 static __always_inline void leave(const struct task_struct *p, struct eevdf_task *t, u32 cpu)
 {
     load_leaves(p, &t->record, cpu);
-    leave_cpu(cpu, t->own_weight);
-    if (unlikely(t->group))
-        change_group_load(t->group, cpu, -(s64)(u64)t->own_weight);
+    leave_cpu(cpu, t->weight);
 }
 
 /* It can run again, or on this CPU. */
 static __always_inline void come_back(const struct task_struct *p, struct eevdf_task *t, u32 cpu)
 {
-    load_joins(p, &t->record, cpu, t->own_weight);
-    join_cpu(cpu, t->own_weight);
-    if (unlikely(t->group))
-        change_group_load(t->group, cpu, t->own_weight);
+    load_joins(p, &t->record, cpu, t->weight);
+    join_cpu(cpu, t->weight);
 }
 
 /* update_entity_lag */
@@ -255,8 +269,9 @@ static __always_inline u64 place_elsewhere(const struct eevdf_task *t, u32 from,
 {
     struct remote_view src, dst;
 
+    from = queue_at(t->group, from);
     view_remote(queue_of(from), &src);
-    view_remote(queue_of(to), &dst);
+    view_remote(queue_of(queue_at(t->group, to)), &dst);
     return dst.average - (u64)lag_to_place(lag_of(t, queue_of(from), src.average), t->weight, dst.weight);
 }
 
@@ -264,19 +279,26 @@ static __always_inline u64 place_elsewhere(const struct eevdf_task *t, u32 from,
 static __noinline void account_migration(const struct task_struct *p, struct eevdf_task *t, u32 from, u32 to,
                                          u64 vruntime)
 {
+    struct eevdf_queue *old = queue_of(t->at), *q = queue_of(queue_at(t->group, to));
     u64 distance = t->deadline - t->vruntime;
 
-    account_remotely(queue_of(from), t->vruntime, t->weight, -1);
-    uncount_slice(queue_of(from), t->kind);
+    account_remotely(old, t->vruntime, t->weight, -1);
+    uncount_slice(old, t->kind);
     leave(p, t, from);
     if (t->ineligible)
-        forget_leftmost(&queue_of(from)->ineligible);
+        forget_leftmost(&old->ineligible);
     t->vruntime = vruntime;
     t->deadline = vruntime + (PLACE_REL_DEADLINE ? distance : virtual_time(t->slice_ns, t->weight, t->inverse));
     t->cpu = to;
-    t->kind = count_slice(queue_of(to), t->slice_ns);
-    account_remotely(queue_of(to), vruntime, t->weight, 1);
+    t->at = queue_at(t->group, to);
+    t->kind = count_slice(q, t->slice_ns);
+    account_remotely(q, vruntime, t->weight, 1);
     come_back(p, t, to);
+    if (unlikely(t->group)) {
+        change_group_load(t->group, from, -(s64)(u64)t->weight);
+        change_group_load(t->group, to, t->weight);
+        queue_of(to)->remote_joins = true;
+    }
 }
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef FAIRGROUND_EEVDF_DELAYED_BPF_H
 #define FAIRGROUND_EEVDF_DELAYED_BPF_H
 
-#include "eevdf_curr.bpf.h"
+#include "eevdf_reweight.bpf.h"
 
 #define DELAYED_MAX 32
 
@@ -30,18 +30,18 @@ struct delayed_entities {
     struct delayed_entity of[DELAYED_MAX];
 };
 
-struct delayed_entities cpu_delayed[MAX_CPUS];
+struct delayed_entities cpu_delayed[QUEUES_MAX];
 
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
 
-static __always_inline struct delayed_entity *delayed_entity_of(u32 cpu, u32 number)
+static __always_inline struct delayed_entity *delayed_entity_of(u32 at, u32 number)
 {
-    return &cpu_delayed[cpu & (MAX_CPUS - 1)].of[number & (DELAYED_MAX - 1)];
+    return &cpu_delayed[at & (QUEUES_MAX - 1)].of[number & (DELAYED_MAX - 1)];
 }
 
 /* Leaves a delayed entity in the queue; the sums stay as they are. False: there is no room. */
-static __always_inline bool delay_dequeue(struct eevdf_queue *q, u32 cpu, struct eevdf_task *t, u32 pid)
+static __always_inline bool delay_dequeue(struct eevdf_queue *q, struct eevdf_task *t, u32 pid)
 {
     struct delayed_entity *e;
     u32 number;
@@ -53,13 +53,14 @@ static __always_inline bool delay_dequeue(struct eevdf_queue *q, u32 cpu, struct
     if (!q->delayed || time_diff(t->deadline, q->delayed_deadline) < 0)
         q->delayed_deadline = t->deadline;
     number = (u32)__builtin_ctz(~q->delayed);
-    e = delayed_entity_of(cpu, number);
+    e = delayed_entity_of(t->at, number);
     e->vruntime = t->vruntime;
     e->deadline = t->deadline;
     e->pid = pid;
     e->weight = t->weight;
     e->kind = t->kind;
     __sync_fetch_and_or(&q->delayed, 1u << number);
+    __sync_fetch_and_add(&queue_of(q->cpu)->delayed_tasks, 1);
     t->delayed = number + 1;
     return true;
 }
@@ -69,12 +70,13 @@ static __always_inline bool is_delayed(const struct eevdf_queue *q, const struct
 {
     u32 number = (t->delayed - 1) & (DELAYED_MAX - 1);
 
-    return t->delayed && q->delayed >> number & 1 && delayed_entity_of(t->cpu, number)->pid == pid;
+    return t->delayed && q->delayed >> number & 1 && delayed_entity_of(t->at, number)->pid == pid;
 }
 
 static __always_inline void unmark_delayed(struct eevdf_queue *q, u32 number)
 {
     __sync_fetch_and_and(&q->delayed, ~(1u << (number & (DELAYED_MAX - 1))));
+    __sync_fetch_and_add(&queue_of(q->cpu)->delayed_tasks, -1);
 }
 
 /* update_entity_lag of a delayed task. */
@@ -93,10 +95,10 @@ static __always_inline s64 delayed_lag(const struct eevdf_task *t, const struct 
  * A delayed entity was picked (dequeue_entities with DEQUEUE_DELAYED): its task is dequeued with the lag that it has
  * now.
  */
-SEPARATE void finish_delayed_dequeue(u32 cpu, u32 number)
+SEPARATE void finish_delayed_dequeue(u32 at, u32 number)
 {
-    struct eevdf_queue *q = queue_of(cpu);
-    struct delayed_entity *e = delayed_entity_of(cpu, number);
+    struct eevdf_queue *q = queue_of(at);
+    struct delayed_entity *e = delayed_entity_of(at, number);
     u64 v = average(q);
 
     if (!DELAY_ZERO || nr_cpus > 1) {
@@ -118,13 +120,17 @@ SEPARATE void finish_delayed_dequeue(u32 cpu, u32 number)
     uncount_slice(q, e->kind);
     unmark_delayed(q, number);
     sums_sub(q, e->vruntime, e->weight);
+    if (unlikely(q->group)) {
+        change_group_load(q->group, q->cpu, -(s64)(u64)e->weight);
+        leave_groups(at, true);
+    }
 }
 
 /* A delayed task wakes up on another CPU or with another weight: it is dequeued now. */
 static __noinline void cancel_delayed_dequeue(struct eevdf_task *t, u32 here)
 {
-    u32 cpu = t->cpu & (MAX_CPUS - 1);
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(t->at);
+    u32 cpu = q->cpu;
 
     unmark_delayed(q, t->delayed - 1);
     t->delayed = 0;
@@ -140,6 +146,11 @@ static __noinline void cancel_delayed_dequeue(struct eevdf_task *t, u32 here)
         account_remotely(q, t->vruntime, t->weight, -1);
     }
     uncount_slice(q, t->kind);
+    if (unlikely(q->group)) {
+        change_group_load(q->group, cpu, -(s64)(u64)t->weight);
+        if (cpu == here)
+            leave_groups(t->at, true);
+    }
 }
 
 /* A task wakes up after its delayed entity was picked. With DELAY_ZERO its lag was not written; it is 0. */
@@ -156,13 +167,13 @@ static __always_inline void clear_delayed(struct eevdf_task *t)
  */
 static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf_task *t, u32 cpu)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(t->at);
     u32 number = t->delayed - 1;
     s64 lag;
     u64 v;
 
     if (rule_delay_settles && update_curr_by_clock(q))
-        preempt_curr(q, cpu);
+        preempt_curr(cpu);
     v = average(q);
     lag = rule_delay_keeps ? delayed_lag(t, q, v) : 0;
     t->delayed = 0;
@@ -183,9 +194,9 @@ static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf
  * last one at any time. The walk also finds the least vruntime and deadline of all, by which the next calls can
  * return early.
  */
-SEPARATE u32 first_delayed(u32 cpu, u64 v)
+SEPARATE u32 first_delayed(u32 at, u64 v)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(at);
     u32 left = q->delayed, first = DELAYED_MAX, i;
     u64 earliest = 0, least_vruntime = ~0ULL, least_deadline = ~0ULL;
 
@@ -193,7 +204,7 @@ SEPARATE u32 first_delayed(u32 cpu, u64 v)
         return first;
     for_range (i, DELAYED_MAX) {
         u32 number = (u32)__builtin_ctz(left);
-        const struct delayed_entity *e = delayed_entity_of(cpu, number);
+        const struct delayed_entity *e = delayed_entity_of(at, number);
 
         if (!i || time_diff(e->vruntime, least_vruntime) < 0)
             least_vruntime = e->vruntime;
@@ -213,7 +224,7 @@ SEPARATE u32 first_delayed(u32 cpu, u64 v)
 }
 
 /* The delayed entity that is picked before a task with this deadline, or without a rival; DELAYED_MAX: none. */
-static __always_inline u32 delayed_before(struct eevdf_queue *q, u32 cpu, u64 v, bool has_rival, u64 deadline)
+static __always_inline u32 delayed_before(struct eevdf_queue *q, u32 at, u64 v, bool has_rival, u64 deadline)
 {
     u32 number;
 
@@ -221,8 +232,8 @@ static __always_inline u32 delayed_before(struct eevdf_queue *q, u32 cpu, u64 v,
         return DELAYED_MAX;
     if (has_rival && time_diff(q->delayed_deadline, deadline) >= 0)
         return DELAYED_MAX;
-    number = first_delayed(cpu, v);
-    if (number < DELAYED_MAX && has_rival && time_diff(delayed_entity_of(cpu, number)->deadline, deadline) >= 0)
+    number = first_delayed(at, v);
+    if (number < DELAYED_MAX && has_rival && time_diff(delayed_entity_of(at, number)->deadline, deadline) >= 0)
         return DELAYED_MAX;
     return number;
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups in `eevdf`: what a task in a group weighs on its CPU.
+ * The groups of `eevdf` (CONFIG_FAIR_GROUP_SCHED): the tree, and what a group weighs on a CPU.
  *
- * The kernel has a queue and an entity for each group and CPU. Here all tasks of a CPU compete in one queue, and a task
- * counts there with the part of its groups' weights that is its own: own weight * group's weight / weights in the
- * group, from its group up to the root. So shares are those of the kernel. What differs: a task's deadline is that of
- * its own small weight, not of its group's greater one, so tasks of large groups wait longer, for one slice each; a
- * group has no lag of its own; the load balancer counts own weights.
+ * Groups have numbers; 0 is the root, which is no entity. On each CPU a group has a queue of its own, for its tasks and
+ * the groups below, and one entity in its parent's queue, with a vruntime, a deadline, a lag and a slice as a task has.
+ * Both lie in tables, nr_cpus at a time behind the queues of the root: 8 CPUs have room for 255 groups, 256 CPUs for 28.
  *
- * Example: g has shares 1024 and three hogs of weight 1024; beside them runs one hog at the root. Each hog of g weighs
- * 1024 * 1024 / 3072 = 341, and g gets as much as the hog at the root.
- *
- * A group's weight on a CPU is its shares in proportion to the load that it has there, by calc_group_shares. The weight
- * of a task is computed when it becomes able to run, when it is switched in, and at ticks; while it waits it may be out
- * of date. It is 2 at least (MIN_SHARES). Groups beyond GROUPS_MAX or deeper than GROUP_DEPTH_MAX are merged into their
- * parents (groups_merged counts them).
+ * A group's weight on a CPU is its shares in proportion to the load that it has there, by calc_group_shares. It is 2 at
+ * least (MIN_SHARES). Groups beyond the room, deeper than GROUP_DEPTH_MAX or with too many siblings are merged into
+ * their parents (groups_merged counts them).
  */
 #ifndef FAIRGROUND_EEVDF_GROUPS_BPF_H
 #define FAIRGROUND_EEVDF_GROUPS_BPF_H
@@ -22,17 +16,21 @@
 #include "eevdf_queue.bpf.h"
 #include "pelt.bpf.h"
 
-#define GROUPS_MAX      256
-#define GROUP_SLOTS     16384
-#define GROUP_DEPTH_MAX 8
+#define GROUPS_MAX         256
+#define GROUP_SLOTS        (QUEUES_MAX - MAX_CPUS)
+#define GROUP_DEPTH_MAX    8
+#define GROUP_CHILDREN_MAX 64
+#define GROUP_WORDS        (GROUPS_MAX / 64)
+/* Limit of the groups of a CPU that one balance searches. */
+#define GROUP_TURNS 16
+/* In place of a pid: the entity is the group of this number. */
+#define GROUP_ENTITY (1U << 31)
 /* tg->shares of cgroup weight 100, and the least weight of a group on a CPU. */
 #define GROUP_SHARES_DEFAULT 1024
 #define GROUP_SHARES_MIN     2
 /* A CPU reports its mean load when it has moved by 1/64. A period of the mean: 2^20 ns. */
 #define GROUP_REPORT_SHIFT 6
 #define GROUP_PERIOD_SHIFT 20
-/* Binary places of a task's weight while it is computed. */
-#define GROUP_WEIGHT_SHIFT 10
 
 /* Number 0 is the root, which is no group. */
 struct group {
@@ -41,12 +39,16 @@ struct group {
     u32 parent;
     u32 level; /* 1: child of the root */
     u32 shares;
+    u32 child_index; /* index in its parent's children */
     u32 in_use;
+    u32 has_queues;                   /* dispatch queues stay for the next group of this number */
+    u64 children_used;                /* bit c: children[c] is taken */
+    u32 children[GROUP_CHILDREN_MAX]; /* numbers of the groups below */
 };
 
 /* A group on one CPU. */
 struct group_cpu {
-    u64 load;        /* of the tasks that can run and the groups below; atomic */
+    u64 load;        /* of the tasks and groups that are queued, delayed ones too; atomic */
     u64 queued;      /* its part of the parent's load; exchanged */
     u64 load_avg;    /* mean load, older time counting less, */
     u64 averaged_ns; /* up to this time, */
@@ -54,7 +56,11 @@ struct group_cpu {
 };
 
 struct group groups[GROUPS_MAX];
-struct group_cpu group_cpus[GROUP_SLOTS];
+struct group_cpu group_cpus[QUEUES_MAX];
+/* The entities of groups: as those of tasks. */
+struct eevdf_task group_entities[QUEUES_MAX];
+/* Bit g: group g has entities on the CPU; atomic. */
+u64 cpu_groups[MAX_CPUS][GROUP_WORDS];
 u32 groups_merged;
 
 static __always_inline struct group *group_of(u32 group)
@@ -62,9 +68,61 @@ static __always_inline struct group *group_of(u32 group)
     return &groups[group & (GROUPS_MAX - 1)];
 }
 
+static __always_inline u32 parent_group(u32 group)
+{
+    return group_of(group)->parent & (GROUPS_MAX - 1);
+}
+
+/* The number of a group's queue on a CPU. */
+static __always_inline u32 queue_at(u32 group, u32 cpu)
+{
+    return group ? (MAX_CPUS + (group - 1) * nr_cpus + cpu) & (QUEUES_MAX - 1) : cpu;
+}
+
 static __always_inline struct group_cpu *group_on(u32 group, u32 cpu)
 {
-    return &group_cpus[((group - 1) * nr_cpus + cpu) & (GROUP_SLOTS - 1)];
+    return &group_cpus[queue_at(group, cpu) & (QUEUES_MAX - 1)];
+}
+
+static __always_inline struct eevdf_task *entity_at(u32 at)
+{
+    return &group_entities[at & (QUEUES_MAX - 1)];
+}
+
+/* A child of `group` as the set bit of a queue's `children` names it. */
+static __always_inline u32 child_of(u32 group, u32 place)
+{
+    return group_of(group)->children[place & (GROUP_CHILDREN_MAX - 1)] & (GROUPS_MAX - 1);
+}
+
+static __always_inline u64 child_bit(u32 group)
+{
+    return 1ULL << (group_of(group)->child_index & (GROUP_CHILDREN_MAX - 1));
+}
+
+static __always_inline u64 *groups_word(u32 group, u32 cpu)
+{
+    return &cpu_groups[cpu & (MAX_CPUS - 1)][(group / 64) & (GROUP_WORDS - 1)];
+}
+
+/* The index-th group with entities on a CPU; 0: there is none. */
+SEPARATE u32 group_with_index(u32 cpu, u32 index)
+{
+    u32 word, i;
+
+    for_range (word, GROUP_WORDS) {
+        u64 bits = READ_ONCE(cpu_groups[cpu & (MAX_CPUS - 1)][word & (GROUP_WORDS - 1)]);
+
+        for_range (i, 64) {
+            if (!bits)
+                break;
+            if (!index)
+                return word * 64 + (u32)__builtin_ctzll(bits);
+            bits &= bits - 1;
+            index--;
+        }
+    }
+    return 0;
 }
 
 /* Updates a group's mean load on a CPU, where its load was the same since the last call. */
@@ -120,79 +178,6 @@ SEPARATE void change_group_load(u32 group, u32 cpu, s64 change)
         change = (s64)(weight - __sync_lock_test_and_set(&c->queued, weight));
         group = g->parent;
     }
-}
-
-/* The weight of a task of this own weight in a group on a CPU, with GROUP_WEIGHT_SHIFT binary places. */
-SEPARATE u64 weight_through_groups(u32 group, u32 cpu, u32 own)
-{
-    u64 weight = (u64)own << GROUP_WEIGHT_SHIFT;
-    u32 level;
-
-    for_range (level, GROUP_DEPTH_MAX) {
-        struct group_cpu *c;
-
-        if (!group)
-            break;
-        c = group_on(group, cpu);
-        weight = weight * READ_ONCE(c->queued) / (READ_ONCE(c->load) ?: 1);
-        group = group_of(group)->parent;
-    }
-    return weight;
-}
-
-/* Computes the weight of a task in a group. */
-static __always_inline void set_group_weight(struct eevdf_task *t, u32 cpu)
-{
-    u64 weight = weight_through_groups(t->group, cpu, t->own_weight);
-
-    if (weight < GROUP_SHARES_MIN << GROUP_WEIGHT_SHIFT)
-        weight = GROUP_SHARES_MIN << GROUP_WEIGHT_SHIFT;
-    t->weight = (u32)((weight + (1 << (GROUP_WEIGHT_SHIFT - 1))) >> GROUP_WEIGHT_SHIFT);
-    t->inverse = (u32)((1ULL << (32 + GROUP_WEIGHT_SHIFT)) / weight);
-}
-
-/* A virtual time at the weight `old` is as far from V at the weight `now` in wall time. */
-static __always_inline u64 rescaled(u64 time, u64 v, u32 old, u32 now)
-{
-    return v + (u64)mul_div_cut(time_diff(time, v), old, now);
-}
-
-/* update_cfs_group and reweight_entity, for a task in a group that is about to be switched in: V and its lag stay. */
-static __noinline void refresh_group_weight(struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
-{
-    u32 old = t->weight;
-    s64 vlag;
-    u64 v;
-
-    set_group_weight(t, cpu);
-    if (t->weight == old)
-        return;
-    v = average(q);
-    vlag = mul_div_cut(time_diff(v, t->vruntime), old, t->weight);
-    sums_sub(q, t->vruntime, old);
-    t->vruntime = v - (u64)clamp_lag(vlag, lag_limit(q, t));
-    t->deadline = rescaled(t->deadline, v, old, t->weight);
-    sums_add(q, t->vruntime, t->weight);
-}
-
-/* The same at a tick, for the current task. */
-static __noinline void refresh_curr_weight(struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
-{
-    u32 old = q->curr_weight;
-    u64 v;
-
-    if (!t)
-        return;
-    v = average(q);
-    change_group_load(t->group, cpu, 0);
-    set_group_weight(t, cpu);
-    q->curr_inverse = t->inverse;
-    if (t->weight == old)
-        return;
-    q->curr_vruntime = rescaled(q->curr_vruntime, v, old, t->weight);
-    q->curr_deadline = rescaled(q->curr_deadline, v, old, t->weight);
-    q->curr_vprot = rescaled(q->curr_vprot, v, old, t->weight);
-    q->curr_weight = t->weight;
 }
 
 #endif

@@ -25,7 +25,7 @@ static __always_inline void hrtick_expires(u32 cpu)
 
     q->hrtick_fired_ns = scx_bpf_now();
     q->resched_now = true;
-    preempt_curr(q, cpu);
+    preempt_curr(cpu);
 }
 
 /* hrtick_start_fair, beside other tasks. The current task's run time must be up to date. */
@@ -38,30 +38,40 @@ SEPARATE void hrtick_start(struct eevdf_queue *q, u32 cpu)
         return;
     left = time_diff(q->curr_deadline, q->curr_vruntime);
     if (left < 0) {
-        preempt_curr(q, cpu);
+        preempt_curr(cpu);
         return;
     }
     delay_ns = (u64)left * q->curr_weight / NICE_0_WEIGHT;
     if (delay_ns < HRTICK_MIN_NS)
         delay_ns = HRTICK_MIN_NS;
     now_ns = bpf_ktime_get_ns();
-    if (q->hrtick_ns && now_ns + delay_ns - q->hrtick_ns + HRTICK_CLOSE_NS <= 2 * HRTICK_CLOSE_NS)
+    if (HRTICK_NS(cpu) && now_ns + delay_ns - HRTICK_NS(cpu) + HRTICK_CLOSE_NS <= 2 * HRTICK_CLOSE_NS)
         return;
     hrtick_arm(cpu, now_ns, delay_ns);
 }
 
 /* hrtick_update, when a task has joined. */
-static __always_inline void hrtick_update(struct eevdf_queue *q, u32 cpu)
+static __always_inline void hrtick_update(u32 cpu)
 {
-    if (HRTICK && q->curr_pid && !q->hrtick_ns)
-        hrtick_start(q, cpu);
+    struct eevdf_queue *root = queue_of(cpu);
+
+    if (HRTICK && root->running_pid && !root->hrtick_ns)
+        hrtick_start(queue_of(queue_at(root->leaf, cpu)), cpu);
+}
+
+/* Whether other tasks than the current one are queued on the CPU, in any queue (cfs.h_nr_queued > 1). */
+static __always_inline bool has_others(const struct eevdf_queue *q, u32 cpu)
+{
+    const struct eevdf_queue *root = queue_of(cpu);
+
+    return q->nr || (unlikely(root->children) && (nr_running(cpu) > 1 || root->delayed_tasks));
 }
 
 /* set_protect_slice and hrtick_start_fair, when a task was picked. */
 static __always_inline void start_slice(struct eevdf_queue *q, u32 cpu)
 {
     protect(q);
-    if (HRTICK && q->nr)
+    if (HRTICK && has_others(q, cpu))
         hrtick_start(q, cpu);
 }
 

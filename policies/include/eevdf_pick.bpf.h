@@ -16,8 +16,6 @@
 
 #include "eevdf_delayed.bpf.h"
 
-enum queue_index { ELIGIBLE, INELIGIBLE };
-
 /* Limit of the tasks that one pick moves each way; the rest can move at the next one. */
 #define MOVES_MAX 1024
 /* A buddy behind more waiting tasks than this is not found, and not favoured. */
@@ -26,32 +24,62 @@ enum queue_index { ELIGIBLE, INELIGIBLE };
 /* No two deadlines are further apart than this. */
 #define FAR_DEADLINE (1ULL << 62)
 
-enum choice { CHOOSE_NONE, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY };
+enum choice { CHOOSE_NONE, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY, CHOOSE_GROUP };
+
+/*
+ * The waiting group that is eligible and has the earliest deadline, if that is before `deadline` or there is no rival; 0:
+ * none. `but` is left out.
+ */
+SEPARATE u32 first_group(u32 at, u64 v, bool has_rival, u64 deadline, u32 but)
+{
+    struct eevdf_queue *q = queue_of(at);
+    u64 bits = q->children;
+    u32 first = 0, i;
+
+    for_range (i, GROUP_CHILDREN_MAX) {
+        const struct eevdf_task *e;
+        u32 group;
+
+        if (!bits)
+            break;
+        group = child_of(q->group, (u32)__builtin_ctzll(bits));
+        bits &= bits - 1;
+        if (group == but || is_curr_group(q, group))
+            continue;
+        e = entity_at(queue_at(group, q->cpu));
+        if (time_diff(e->vruntime, v) > 0 || (has_rival && time_diff(e->deadline, deadline) >= 0))
+            continue;
+        first = group;
+        has_rival = true;
+        deadline = e->deadline;
+    }
+    return first;
+}
 
 /* Inserts a task into the queue for its last known eligibility: `zero` is V as it was last computed. */
-static __always_inline void insert_waiting(struct eevdf_queue *q, u32 cpu, struct task_struct *p,
-                                           struct eevdf_task *t, u64 enq_flags)
+static __always_inline void insert_waiting(struct eevdf_queue *q, u32 at, struct task_struct *p, struct eevdf_task *t,
+                                           u64 enq_flags)
 {
     t->ineligible = time_diff(t->vruntime, q->zero) > 0;
     if (t->ineligible) {
         note_inserted(&q->ineligible, t->vruntime);
-        scx_bpf_dsq_insert_vtime(p, queue_id(cpu, INELIGIBLE), SCX_SLICE_INF, t->vruntime, enq_flags);
+        scx_bpf_dsq_insert_vtime(p, dsq_at(at, INELIGIBLE), SCX_SLICE_INF, t->vruntime, enq_flags);
     } else {
-        scx_bpf_dsq_insert_vtime(p, queue_id(cpu, ELIGIBLE), SCX_SLICE_INF, t->deadline, enq_flags);
+        scx_bpf_dsq_insert_vtime(p, dsq_at(at, ELIGIBLE), SCX_SLICE_INF, t->deadline, enq_flags);
     }
 }
 
 /* Moves the tasks that V has passed to ELIGIBLE. */
-SEPARATE void promote(u32 cpu, u64 v)
+SEPARATE void promote(u32 at, u64 v)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(at);
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
     struct eevdf_task *t;
     u32 i;
 
     q->ineligible.state = LEFT_UNKNOWN;
-    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, INELIGIBLE), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_at(at, INELIGIBLE), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p) {
@@ -64,7 +92,7 @@ SEPARATE void promote(u32 cpu, u64 v)
                 break;
             }
             t = task_of(p);
-            if (t && scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, ELIGIBLE), t->deadline, 0))
+            if (t && scx_bpf_dsq_move_vtime(&it, p, dsq_at(at, ELIGIBLE), t->deadline, 0))
                 t->ineligible = false;
         }
     }
@@ -72,14 +100,14 @@ SEPARATE void promote(u32 cpu, u64 v)
 }
 
 /* Whether the head of ELIGIBLE is still eligible. If not, it moves to INELIGIBLE. */
-static __always_inline bool is_eligible_head(struct eevdf_queue *q, struct bpf_iter_scx_dsq *it, u32 cpu,
+static __always_inline bool is_eligible_head(struct eevdf_queue *q, struct bpf_iter_scx_dsq *it, u32 at,
                                              struct task_struct *p, u64 v)
 {
     struct eevdf_task *t = task_of(p);
 
     if (!t || time_diff(t->vruntime, v) <= 0)
         return true;
-    if (scx_bpf_dsq_move_vtime(it, p, queue_id(cpu, INELIGIBLE), t->vruntime, 0)) {
+    if (scx_bpf_dsq_move_vtime(it, p, dsq_at(at, INELIGIBLE), t->vruntime, 0)) {
         t->ineligible = true;
         note_inserted(&q->ineligible, t->vruntime);
     }
@@ -87,9 +115,9 @@ static __always_inline bool is_eligible_head(struct eevdf_queue *q, struct bpf_i
 }
 
 /* Makes sure that the head of ELIGIBLE is eligible, and writes its deadline to *deadline. False: none is. */
-SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
+SEPARATE bool first_waiting(u32 at, u64 v, u64 *deadline)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(at);
     struct bpf_iter_scx_dsq it;
     struct task_struct *p = NULL;
     bool found = false;
@@ -97,9 +125,9 @@ SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 
     if (!deadline)
         return false;
-    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, ELIGIBLE), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_at(at, ELIGIBLE), 0)) {
         p = bpf_iter_scx_dsq_next(&it);
-        found = p && is_eligible_head(q, &it, cpu, p, v);
+        found = p && is_eligible_head(q, &it, at, p, v);
         if (found)
             *deadline = p->scx.dsq_vtime;
         if (p && !found) {
@@ -107,7 +135,7 @@ SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
                 p = bpf_iter_scx_dsq_next(&it);
                 if (!p)
                     break;
-                found = is_eligible_head(q, &it, cpu, p, v);
+                found = is_eligible_head(q, &it, at, p, v);
                 if (found) {
                     *deadline = p->scx.dsq_vtime;
                     break;
@@ -125,42 +153,51 @@ SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 #define DELAYED_BEFORE(pair)    ((pair) & 0xff)
 
 /* One choice, where V is v. */
-SEPARATE u32 choose_at_once(u32 cpu, u64 v, bool curr_competes)
+SEPARATE u32 choose_at_once(u32 at, u64 v, bool curr_competes)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(at);
     enum choice choice;
     u64 deadline = 0;
 
     if (q->ineligible.state == LEFT_UNKNOWN ||
         (q->ineligible.state == LEFT_KNOWN && time_diff(q->ineligible.vtime, v) <= 0))
-        promote(cpu, v);
-    choice = first_waiting(cpu, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NONE;
+        promote(at, v);
+    choice = first_waiting(at, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NONE;
+    if (unlikely(q->children)) {
+        u32 group = first_group(at, v, choice, deadline, 0);
+
+        if (group) {
+            choice = CHOOSE_GROUP;
+            q->chosen_group = group;
+            deadline = entity_at(queue_at(group, q->cpu))->deadline;
+        }
+    }
     if (curr_competes && (!choice || time_diff(q->curr_deadline, deadline) < 0)) {
         choice = CHOOSE_CURRENT;
         deadline = q->curr_deadline;
     }
     /* Of equals the current task comes last. */
-    return CHOICE(choice, delayed_before(q, cpu, v, choice, deadline + (choice == CHOOSE_CURRENT)));
+    return CHOICE(choice, delayed_before(q, at, v, choice, deadline + (choice == CHOOSE_CURRENT)));
 }
 
 /*
  * The choice between the current task, which is eligible, and the only one that waits, which V has passed: the
  * earlier deadline. If the waiting one stays, it moves to ELIGIBLE. CHOOSE_NONE: another CPU has taken it.
  */
-SEPARATE u32 choose_of_two(u32 cpu, u64 v)
+SEPARATE u32 choose_of_two(u32 at, u64 v)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(at);
     enum choice choice = CHOOSE_NONE;
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
     struct eevdf_task *t;
 
-    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, INELIGIBLE), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_at(at, INELIGIBLE), 0)) {
         p = bpf_iter_scx_dsq_next(&it);
         t = p && time_diff(p->scx.dsq_vtime, v) <= 0 ? task_of(p) : NULL;
         if (t && time_diff(q->curr_deadline, t->deadline) >= 0) {
             choice = CHOOSE_FIRST;
-        } else if (t && scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, ELIGIBLE), t->deadline, 0)) {
+        } else if (t && scx_bpf_dsq_move_vtime(&it, p, dsq_at(at, ELIGIBLE), t->deadline, 0)) {
             choice = CHOOSE_CURRENT;
             t->ineligible = false;
             q->ineligible.state = LEFT_NONE;
@@ -177,16 +214,16 @@ static __always_inline bool competes(const struct eevdf_queue *q, bool prev_runs
 }
 
 /* The same after a delayed entity was picked: it is dequeued, and the choice is made again until a task is picked. */
-static __noinline enum choice choose_again(u32 cpu, u32 pair, bool prev_runs)
+static __noinline enum choice choose_again(u32 at, u32 pair, bool prev_runs)
 {
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q = queue_of(at);
     u32 i;
     u64 v;
 
     for_range (i, DELAYED_MAX) {
-        finish_delayed_dequeue(cpu, DELAYED_BEFORE(pair));
+        finish_delayed_dequeue(at, DELAYED_BEFORE(pair));
         v = average(q);
-        pair = choose_at_once(cpu, v, competes(q, prev_runs, v));
+        pair = choose_at_once(at, v, competes(q, prev_runs, v));
         if (DELAYED_BEFORE(pair) >= DELAYED_MAX)
             break;
     }
@@ -194,36 +231,41 @@ static __noinline enum choice choose_again(u32 cpu, u32 pair, bool prev_runs)
 }
 
 /* pick_eevdf without buddy and protection. */
-static __always_inline enum choice choose_by_deadline(struct eevdf_queue *q, u32 cpu, bool prev_runs)
+static __always_inline enum choice choose_by_deadline(struct eevdf_queue *q, u32 at, bool prev_runs)
 {
     u64 v = average_here(q);
     bool curr_competes = competes(q, prev_runs, v);
     u32 pair;
 
-    if (q->nr == 1 && !q->delayed) {
+    if (q->nr == 1 && !q->delayed && likely(!q->children)) {
         /* A single waiting task: if the current task has run ahead of V, the other one has not. */
         if (!curr_competes)
             return CHOOSE_FIRST;
         if (q->ineligible.state == LEFT_KNOWN) {
             if (time_diff(q->ineligible.vtime, v) > 0)
                 return CHOOSE_CURRENT;
-            pair = choose_of_two(cpu, v);
+            pair = choose_of_two(at, v);
             if (pair != CHOOSE_NONE)
                 return pair;
         }
     }
-    pair = choose_at_once(cpu, v, curr_competes);
-    return likely(DELAYED_BEFORE(pair) >= DELAYED_MAX) ? CHOSEN(pair) : choose_again(cpu, pair, prev_runs);
+    pair = choose_at_once(at, v, curr_competes);
+    return likely(DELAYED_BEFORE(pair) >= DELAYED_MAX) ? CHOSEN(pair) : choose_again(at, pair, prev_runs);
 }
 
 /* Whether the buddy, if there is one, is picked before all others. */
 static __always_inline bool buddy_first(const struct eevdf_queue *q)
 {
-    return q->next_pid && eligible(q, q->next_vruntime);
+    u64 vruntime = q->next_vruntime;
+
+    if (unlikely(q->next_pid & GROUP_ENTITY))
+        vruntime = q->next_pid == q->curr_pid ? q->curr_vruntime
+                                              : entity_at(queue_at(q->next_pid & (GROUPS_MAX - 1), q->cpu))->vruntime;
+    return q->next_pid && eligible(q, vruntime);
 }
 
 /* pick_next_entity. `prev_runs`: the current task can continue. */
-static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool prev_runs)
+static __always_inline enum choice choose(struct eevdf_queue *q, u32 at, bool prev_runs)
 {
     if (!q->nr)
         return prev_runs ? CHOOSE_CURRENT : CHOOSE_NONE;
@@ -231,11 +273,11 @@ static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool p
         return CHOOSE_BUDDY;
     if (prev_runs && is_protected(q) && eligible(q, q->curr_vruntime))
         return CHOOSE_CURRENT;
-    return choose_by_deadline(q, cpu, prev_runs);
+    return choose_by_deadline(q, at, prev_runs);
 }
 
 /* Moves the waiting task of that pid to this CPU's local queue. False: it is not there. */
-SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
+SEPARATE bool move_pid_to_local(u32 at, u32 pid)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
@@ -243,7 +285,7 @@ SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
     u32 index, i;
 
     for_range (index, 2) {
-        if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, index & 1), 0)) {
+        if (!bpf_iter_scx_dsq_new(&it, dsq_at(at, index & 1), 0)) {
             for_range (i, BUDDY_SCAN_MAX) {
                 p = bpf_iter_scx_dsq_next(&it);
                 if (!p)
@@ -257,7 +299,7 @@ SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
         bpf_iter_scx_dsq_destroy(&it);
         if (moved) {
             if (index)
-                forget_leftmost(&queue_of(cpu)->ineligible);
+                forget_leftmost(&queue_of(at)->ineligible);
             break;
         }
     }
@@ -265,7 +307,7 @@ SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
 }
 
 /* Whether a task that waits in this queue is better than the task `pid`: eligible, with no later deadline. */
-SEPARATE bool waiting_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadline, u64 v)
+SEPARATE bool waiting_beats(u32 at, u32 index, u32 pid, u64 deadline, u64 v)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
@@ -273,7 +315,7 @@ SEPARATE bool waiting_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadli
     bool beaten = false;
     u32 i;
 
-    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, index), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_at(at, index), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
@@ -296,7 +338,7 @@ SEPARATE bool waiting_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadli
  * Whether a waiting task would be chosen now, without protection, and not the current one. The current one wins a
  * tie.
  */
-SEPARATE bool is_beaten(struct eevdf_queue *q, u32 cpu)
+SEPARATE bool is_beaten(struct eevdf_queue *q, u32 at)
 {
     u64 v, before;
 
@@ -304,18 +346,18 @@ SEPARATE bool is_beaten(struct eevdf_queue *q, u32 cpu)
         return false;
     v = average(q);
     before = eligible(q, q->curr_vruntime) ? q->curr_deadline - 1 : q->curr_deadline + FAR_DEADLINE;
-    return waiting_beats(cpu, ELIGIBLE, q->curr_pid, before, v) ||
-           waiting_beats(cpu, INELIGIBLE, q->curr_pid, before, v);
+    return waiting_beats(at, ELIGIBLE, q->curr_pid, before, v) ||
+           waiting_beats(at, INELIGIBLE, q->curr_pid, before, v);
 }
 
 /* pick_next_entity when the task of `t` was queued: the delayed entities that are picked before any task are dequeued. */
-SEPARATE void finish_delayed_at_wakeup(struct eevdf_queue *q, u32 cpu, const struct eevdf_task *t,
+SEPARATE void finish_delayed_at_wakeup(struct eevdf_queue *q, u32 at, const struct eevdf_task *t,
                                        bool heed_protection)
 {
     u64 deadline, v;
     u32 number, i;
 
-    if (!q || !t || (PICK_BUDDY && buddy_first(q)))
+    if (!q || !t || !q->delayed || (PICK_BUDDY && buddy_first(q)))
         return;
     for_range (i, DELAYED_MAX) {
         bool competes = eligible(q, q->curr_vruntime);
@@ -323,14 +365,14 @@ SEPARATE void finish_delayed_at_wakeup(struct eevdf_queue *q, u32 cpu, const str
         if (competes && heed_protection && is_protected(q))
             break;
         v = average(q);
-        number = delayed_before(q, cpu, v, competes, q->curr_deadline + 1);
+        number = delayed_before(q, at, v, competes, q->curr_deadline + 1);
         if (number >= DELAYED_MAX)
             break;
-        deadline = delayed_entity_of(cpu, number)->deadline;
+        deadline = delayed_entity_of(at, number)->deadline;
         if ((eligible(q, t->vruntime) && time_diff(t->deadline, deadline) <= 0) ||
-            waiting_beats(cpu, ELIGIBLE, 0, deadline, v) || waiting_beats(cpu, INELIGIBLE, 0, deadline, v))
+            waiting_beats(at, ELIGIBLE, 0, deadline, v) || waiting_beats(at, INELIGIBLE, 0, deadline, v))
             break;
-        finish_delayed_dequeue(cpu, number);
+        finish_delayed_dequeue(at, number);
     }
 }
 
@@ -338,7 +380,7 @@ SEPARATE void finish_delayed_at_wakeup(struct eevdf_queue *q, u32 cpu, const str
  * Whether this waiting task would be chosen now. Decides from the keys alone: outside of dispatch tasks cannot be
  * moved.
  */
-SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct eevdf_task *t, bool heed_protection)
+SEPARATE bool would_choose(struct eevdf_queue *q, u32 at, u32 pid, const struct eevdf_task *t, bool heed_protection)
 {
     u64 v;
 
@@ -355,9 +397,12 @@ SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct
     /* It is the only one that waits. */
     if (q->nr == 1)
         return true;
-    if (delayed_before(q, cpu, v, true, t->deadline) < DELAYED_MAX)
+    if (unlikely(q->children) &&
+        first_group(at, v, true, t->deadline, pid & GROUP_ENTITY ? pid & (GROUPS_MAX - 1) : 0))
         return false;
-    return !waiting_beats(cpu, ELIGIBLE, pid, t->deadline, v) && !waiting_beats(cpu, INELIGIBLE, pid, t->deadline, v);
+    if (delayed_before(q, at, v, true, t->deadline) < DELAYED_MAX)
+        return false;
+    return !waiting_beats(at, ELIGIBLE, pid, t->deadline, v) && !waiting_beats(at, INELIGIBLE, pid, t->deadline, v);
 }
 
 #endif

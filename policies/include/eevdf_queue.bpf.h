@@ -47,8 +47,8 @@ struct eevdf_queue {
     u64 curr_ahead_ns;          /* charged by the clock since then */
     u64 next_vruntime;          /* the buddy's */
     struct leftmost ineligible; /* smallest vruntime in the queue of the ineligible */
-    u32 nr;                     /* queued tasks and delayed entities without the current task; atomic */
-    u32 curr_pid;               /* 0: none, or one that was put and not yet replaced */
+    u32 nr;                     /* queued tasks, groups and delayed entities without the current one; atomic */
+    u32 curr_pid;               /* or GROUP_ENTITY and a group; 0: none, or one that was put and not yet replaced */
     u32 curr_weight;            /* 0 without a current task, which then adds nothing to the sums */
     u32 curr_inverse;
     u32 curr_policy;
@@ -72,9 +72,16 @@ struct eevdf_queue {
     u64 seen_pulled, seen_weight, seen_norm;
     u64 hrtick_ns;       /* the timer of HRTICK expires then (bpf_ktime_get_ns); 0: it is not armed */
     u64 hrtick_fired_ns; /* it has expired then (scx_bpf_now), and its request was not ended yet; 0: it has not */
-    u32 curr_group;      /* the current task's group; 0: none */
-    u32 resched_now;     /* not lazily: HRTICK has expired, or a tick found it asked for lazily */
-    u32 balance_call;    /* see BALANCE_CALL */
+    u64 children;        /* bit c: child group c of the queue's group is queued here, or current */
+    u32 group;           /* whose queue it is; 0: the root's */
+    u32 cpu;
+    u32 chosen_group;  /* the last CHOOSE_GROUP */
+    u32 resched_now;   /* root only: not lazily: HRTICK has expired, or a tick found it asked for lazily */
+    u32 leaf;          /* root only: the group of the current task, or of the one that was put last */
+    u32 running_pid;   /* root only: the current task; 0: none, or one that was put and not yet replaced */
+    u32 delayed_tasks; /* root only: delayed tasks in all queues of the CPU; atomic */
+    u32 remote_joins;  /* root only: another CPU has put a task into a group's queue here */
+    u32 balance_call;  /* see BALANCE_CALL */
     struct slice_kinds slices;
 } __attribute__((aligned(64)));
 
@@ -92,13 +99,20 @@ struct eevdf_task {
     u32 is_new;
     u32 ineligible; /* it waits in the INELIGIBLE queue, ordered by vruntime */
     u32 rel_deadline;
-    u64 custom_ns;  /* the slice that it asked for itself when it last became runnable; 0: none */
-    u32 own_weight; /* of its nice value; `weight` differs for one in a group */
-    u32 group;      /* number; 0: none */
+    u64 custom_ns; /* the slice that it asked for itself when it last became runnable; 0: none */
+    u32 group;     /* number; 0: the root */
+    u32 at;        /* the queue that it is in, or was last */
+    u32 queued;    /* of a group's entity: it is in its parent's queue */
     struct balance_record record;
 };
 
-struct eevdf_queue cpu_queues[MAX_CPUS];
+/*
+ * The queues: of the root on each CPU, by the CPU's number, then those of the groups (queue_at). All functions that take
+ * a queue's number `at` take a CPU's for the root's.
+ */
+#define QUEUES_MAX 8192
+
+struct eevdf_queue cpu_queues[QUEUES_MAX];
 /* Length of a tick, ns. */
 u64 tick_ns;
 
@@ -121,9 +135,20 @@ static __always_inline struct balance_record *balance_record_of(struct task_stru
     return t ? &t->record : NULL;
 }
 
-static __always_inline struct eevdf_queue *queue_of(u32 cpu)
+static __always_inline struct eevdf_queue *queue_of(u32 at)
 {
-    return &cpu_queues[cpu & (MAX_CPUS - 1)];
+    return &cpu_queues[at & (QUEUES_MAX - 1)];
+}
+
+#define ELIGIBLE   0
+#define INELIGIBLE 1
+/* The dispatch queues of groups have numbers from here on. */
+#define GROUP_DSQ (1ULL << 32)
+
+/* The dispatch queue of the eligible or the ineligible tasks of a queue. */
+static __always_inline u64 dsq_at(u32 at, u32 index)
+{
+    return at < MAX_CPUS ? queue_id(at, index) : GROUP_DSQ | (u64)at << 1 | index;
 }
 
 #define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)

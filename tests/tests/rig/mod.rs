@@ -175,8 +175,9 @@ impl Bench {
         }
         settings.extend(self.settings);
         let machine = Machine::new(&self.config, policy, &settings, workload).expect("a machine");
-        // One entry per CPU that a scheduler supports.
-        let queue_stride = machine.variable("cpu_queues").map_or(0, |bytes| bytes.len() / 1024);
+        // One entry per CPU that a scheduler supports; `eevdf` has those of its groups behind them.
+        let queues = if self.scheduler == "eevdf" { 8192 } else { 1024 };
+        let queue_stride = machine.variable("cpu_queues").map_or(0, |bytes| bytes.len() / queues);
         Run { machine, step_ns: 50 * US, queue_stride }
     }
 }

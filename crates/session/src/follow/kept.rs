@@ -14,6 +14,9 @@ use fairground_trace::{Call, Event, EventKind};
 /// pass there are at most so many ns: on an emulated CPU 15 to 30 us, more while preemption is disabled.
 const SOON_NS: u64 = 45_000;
 
+/// The same where nothing between them asks for another pass, which a pass that kept the task would need, ns.
+const AFTER_TIMER_NS: u64 = 150_000;
+
 /// A pass of a CPU without a switch, by its charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptSeen {
@@ -87,7 +90,8 @@ impl KeptFinder {
         let Some(at) = self.cpus.get_mut(cpu as usize) else { return };
         let is_soon = |since_ns: u64| time_ns - since_ns <= SOON_NS;
         if let Some(before) = at.maybe.take() {
-            match before.has_cause && !is_soon(before.seen.time_ns) {
+            let bound_ns = if at.has_cause || before.is_sure { SOON_NS } else { AFTER_TIMER_NS };
+            match before.has_cause && time_ns - before.seen.time_ns > bound_ns {
                 true => self.passes[cpu as usize].push(before.seen),
                 false => at.has_cause = true,
             }
