@@ -1,7 +1,7 @@
 //! Actors without the kernel.
 
-mod laws;
 mod costs;
+mod laws;
 mod locks;
 mod toy;
 
