@@ -20,27 +20,11 @@ impl Actors {
                 self.copy_ns(bytes).saturating_add(channel.write_ns(bytes, &self.cost))
             }
             Step::Yield => return self.cost.yield_ns,
-            Step::Send { queue } if self.sends_alone(queue) => return self.cost.queue_ns,
-            Step::Receive { queue, .. } if self.receives_alone(queue) => {
-                return self.cost.queue_ns;
-            }
             Step::Fork { .. } => self.cost.fork_ns,
             Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
             _ => 0,
         };
         self.cost.syscall_ns.saturating_add(more)
-    }
-
-    /// Whether a message goes into a queue at once and no receiver waits for it.
-    fn sends_alone(&self, queue: u32) -> bool {
-        let state = &self.shared.queues[queue as usize];
-        self.shared.first(self.shared.receivers(queue)).is_none() && state.messages < state.capacity
-    }
-
-    /// Whether a message is there and no sender waits for its place.
-    fn receives_alone(&self, queue: u32) -> bool {
-        let waits = self.shared.first(self.shared.senders(queue)).is_some();
-        !waits && self.shared.queues[queue as usize].messages > 0
     }
 
     /// Begins a system call: it takes effect when its CPU time is paid for, at once if it costs nothing.
@@ -79,6 +63,11 @@ impl Actors {
     pub(super) fn owe_copy(&mut self, id: u32, bytes: u64, messages: u64) {
         let free_ns = messages.saturating_mul(self.cost.socket_ns / 2);
         self.actors[id as usize].owed_ns += self.copy_ns(bytes).saturating_add(free_ns);
+    }
+
+    /// The actor pays before its next operation for a message that took no system call.
+    pub(super) fn owe_message(&mut self, id: u32) {
+        self.actors[id as usize].owed_ns += self.cost.queue_ns;
     }
 
     /// The time of copying this many bytes, ns.

@@ -46,6 +46,7 @@ impl Actors {
     /// The message is in the queue.
     fn sent(&mut self, id: u32, step: Step, queue: u32) -> Option<Need> {
         if self.shared.queues[queue as usize].receivers == 0 {
+            self.owe_message(id);
             return self.finish(id);
         }
         self.enter_to_wake(id, step)
@@ -93,6 +94,7 @@ impl Actors {
     /// The message is out of the queue.
     fn taken(&mut self, id: u32, step: Step, queue: u32) -> Option<Need> {
         if self.shared.queues[queue as usize].senders == 0 {
+            self.owe_message(id);
             return self.received(id);
         }
         self.enter_to_wake(id, step)

@@ -98,9 +98,8 @@ cost_table! {
     syscall_ns = 200, "assumed";
     /// Yielding the CPU, instead of `syscall_ns`.
     yield_ns = 200, "as syscall_ns";
-    /// Putting a message into a queue or taking one out, instead of `syscall_ns`, where that neither waits nor ends a wait:
-    /// in the shared memory of processes that takes no system call.
-    queue_ns = 200, "assumed: a queue of the kernel, as syscall_ns";
+    /// Putting a message into a queue or taking one out, where no task waits at the other end: that takes no system call.
+    queue_ns = 20, "assumed: an atomic operation";
     /// The way out of a system call that wakes a task: before the CPU can go to that task. Interrupts to other CPUs do not
     /// wait for it.
     way_out_ns = 0, "contained in syscall_ns";

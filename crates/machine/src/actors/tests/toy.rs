@@ -55,7 +55,7 @@ pub(super) fn mark(text: &str) -> Op {
 
 pub(super) fn costs(syscall_ns: u64) -> CostModel {
     let mut cost = CostModel::preset("zero").unwrap();
-    for name in ["syscall_ns", "yield_ns", "queue_ns"] {
+    for name in ["syscall_ns", "yield_ns"] {
         cost.set(name, syscall_ns).unwrap();
     }
     cost
