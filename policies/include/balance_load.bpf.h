@@ -45,7 +45,7 @@ struct balance_domain {
     u32 interval_ms;
     u64 longest_ns;    /* max_newidle_lb_cost: how long a search of a CPU that became idle took at most */
     u64 longest_jiffy; /* when that was noted, or decayed */
-    u32 nr_failed; /* nr_balance_failed: consecutive balances that found an imbalance and moved nothing */
+    u32 nr_failed;     /* nr_balance_failed: consecutive balances that found an imbalance and moved nothing */
 #ifdef NEWIDLE_BY_CHANCE
     /* Idle entries of a CPU, and searches then that brought a task; both are halved from time to time. */
     u32 newidle_call, newidle_success;

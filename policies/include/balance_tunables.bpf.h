@@ -223,10 +223,11 @@ TUNABLE(
 TUNABLE(
     bool, SIS_UTIL, BALANCE_DEFAULT(IDLE_SCAN), UNIT("bool"), BALANCE_SETS(IDLE_SCAN),
     DOC("the busier a cache, the fewer of its CPUs a wake-up searches for an idle one (5.19; `cfs` and `eevdf`)"));
-TUNABLE(u64, newidle_search_ns, 0, UNIT("ns"), COST("newidle_max_ns"),
-        DOC("max_newidle_lb_cost at the start: how long a search of a CPU that becomes idle took at most before. A CPU "
-            "that is idle for less on average does not search (3.13; `cfs` and `eevdf` of 6.1 and later). The simulated "
-            "machine sets it to its cost newidle_max_ns"));
+TUNABLE(
+    u64, newidle_search_ns, 0, UNIT("ns"), COST("newidle_max_ns"),
+    DOC("max_newidle_lb_cost at the start: how long a search of a CPU that becomes idle took at most before. A CPU "
+        "that is idle for less on average does not search (3.13; `cfs` and `eevdf` of 6.1 and later). The simulated "
+        "machine sets it to its cost newidle_max_ns"));
 TUNABLE(u32, wakee_flips_at_start, 16, UNIT("count"),
         DOC("how many different tasks a task counts as having woken recently when the scheduler does not know its "
             "parent: tasks inherit that from the first processes of a system (`cfs` and `eevdf` of 6.1 and later)"));

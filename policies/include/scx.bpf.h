@@ -60,12 +60,12 @@ enum { ENOMEM = 12 };
  * "socket". CPUs with equal numbers share the core (SMT threads), the last-level cache, the NUMA node, the socket. No
  * kfunc returns that. All elements are 0 when the loader did not fill it.
  */
-#define TAG(text)                                      __attribute__((btf_decl_tag(text)))
-#define UNIT(unit)                                     TAG("unit:" unit)
-#define DOC(text)                                      TAG("doc:" text)
-#define SET(set, value)                                TAG("set:" set "=" value)
-#define ALIAS(name)                                    TAG("alias:" name)
-#define TOPOLOGY(level)                                TAG("topology:" level)
+#define TAG(text)       __attribute__((btf_decl_tag(text)))
+#define UNIT(unit)      TAG("unit:" unit)
+#define DOC(text)       TAG("doc:" text)
+#define SET(set, value) TAG("set:" set "=" value)
+#define ALIAS(name)     TAG("alias:" name)
+#define TOPOLOGY(level) TAG("topology:" level)
 /* The simulated machine sets the variable, a u64, to the cost of that name before init() runs; a setting goes first. */
 #define COST(name)                                     TAG("cost:" name)
 #define TUNABLE_1(a)                                   a
