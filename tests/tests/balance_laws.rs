@@ -41,7 +41,7 @@ fn shares(bench: Bench, cpus: u32, spec: &str) -> Vec<f64> {
 /// `interval_ms` of a CPU's domain on a machine of one level (MC): see struct balance_cpu.
 fn interval_ms(run: &Run, cpu: u64) -> u64 {
     let all = run.machine.variable("balance_cpus").expect("the scheduler balances").len() as u64;
-    let mc = 40;
+    let mc = 56;
     run.machine.variable_field("balance_cpus", cpu * (all / 1024) + mc + 8, 4).expect("a field")
 }
 
