@@ -425,7 +425,8 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
     q->stopped_pid = 0;
     if (!ran)
         forget_leftmost(&q->left);
-    t->left_min = q->min_vruntime;
+    if (!t->slept)
+        t->left_min = q->min_vruntime;
     if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_queued(q))
         update_min_vruntime(q);
     /* When it ran, there is no current task now. */
