@@ -105,8 +105,6 @@ impl Scene {
             "--quiet",
             "--on",
             target,
-            "--vm-mode",
-            "fast",
             "--sched",
             &self.object,
             "--profile",

@@ -138,7 +138,7 @@ fn a_setting_that_a_kernel_misses_is_named() {
     let Some(cache) = cache() else { return };
     let Some(vm) = bootable() else { return };
     let object = cache.join("scx_qmap.bpf.o").display().to_string();
-    let run = ["run", "hogs:1", "--on", vm, "--vm-mode", "fast", "--quiet", "--sched", &object];
+    let run = ["run", "hogs:1", "--on", vm, "--quiet", "--sched", &object];
     let said = refusal(&run);
     assert!(said.contains("max_tasks must be > 0"), "{said}");
     assert!(said.contains("were not set: `slice_ns`"), "{said}");

@@ -52,6 +52,11 @@ impl Console {
     pub(super) fn last_lines(&self) -> Vec<String> {
         last_lines(&self.text())
     }
+
+    /// The lines that say what was wrong when the kernel panicked: from its first report of a fault, or else the last.
+    pub(super) fn fault_lines(&self) -> Vec<String> {
+        fault_lines(&self.text())
+    }
 }
 
 fn push(kept: &mut VecDeque<u8>, bytes: &[u8]) {
@@ -61,15 +66,29 @@ fn push(kept: &mut VecDeque<u8>, bytes: &[u8]) {
 }
 
 fn last_lines(text: &str) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    let first = lines.len().saturating_sub(SHOWN_LINES);
-    lines[first..].iter().map(|l| l.chars().take(SHOWN_WIDTH).collect()).collect()
+    shown(text, |lines| lines.len().saturating_sub(SHOWN_LINES))
 }
+
+/// A fault is reported before the registers and the calls, and these are often more than [`SHOWN_LINES`].
+fn fault_lines(text: &str) -> Vec<String> {
+    const FAULTS: [&str; 4] = ["BUG: ", "Oops: ", "kernel BUG at ", PANIC];
+    let is_fault = |line: &&str| FAULTS.iter().any(|words| line.contains(words));
+    shown(text, |lines| lines.iter().position(is_fault).unwrap_or(0))
+}
+
+/// At most [`SHOWN_LINES`] lines of `text`, from the line at `first`.
+fn shown(text: &str, first: impl FnOnce(&[&str]) -> usize) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let shown = lines[first(&lines)..].iter().take(SHOWN_LINES);
+    shown.map(|l| l.chars().take(SHOWN_WIDTH).collect()).collect()
+}
+
+/// How a kernel says that it panicked.
+const PANIC: &str = "Kernel panic - not syncing: ";
 
 /// The reason of a kernel panic, if the console contains one.
 pub(super) fn panic_reason(console: &str) -> Option<String> {
-    const WORDS: &str = "Kernel panic - not syncing: ";
-    let line = console.lines().find_map(|l| l.split_once(WORDS))?.1;
+    let line = console.lines().find_map(|l| l.split_once(PANIC))?.1;
     Some(line.trim().to_owned())
 }
 
@@ -83,6 +102,20 @@ mod tests {
                        [    1.5] Kernel panic - not syncing: No working init found.  Try\n[ 1.6] CPU: 0\n";
         assert_eq!(panic_reason(console).as_deref(), Some("No working init found.  Try"));
         assert_eq!(panic_reason("all is well\n"), None);
+        assert_eq!(fault_lines(console).len(), 2, "from the panic on");
+    }
+
+    #[test]
+    fn a_fault_is_shown_from_its_first_line() {
+        let calls = "[ 7.3] a_function+0x1/0x2\n".repeat(2 * SHOWN_LINES);
+        let console = format!(
+            "[ 1.0] VFS: x\n[ 7.2] Oops: int3: 0000 [#1] SMP\n{calls}[ 7.4] {PANIC}Fatal exception\n"
+        );
+        let lines = fault_lines(&console);
+        assert_eq!(
+            (lines.len(), lines[0].as_str()),
+            (SHOWN_LINES, "[ 7.2] Oops: int3: 0000 [#1] SMP")
+        );
     }
 
     #[test]

@@ -38,11 +38,11 @@ pub enum VmError {
         console: Vec<String>,
     },
     /// The guest's kernel panicked.
-    #[error("the guest's kernel panicked: {reason}{}", lines(.console))]
+    #[error("the guest's kernel panicked: {reason}{}", lines_from("says", .console))]
     Panic {
         /// The kernel's reason.
         reason: String,
-        /// The last lines of its console.
+        /// What the kernel said of the fault.
         console: Vec<String>,
     },
     /// The command in the guest failed.
@@ -71,8 +71,13 @@ impl VmError {
 
 /// The console's lines, for the end of a message.
 fn lines(console: &[String]) -> String {
+    lines_from("ends with", console)
+}
+
+/// Lines of the console, and what they are of it.
+fn lines_from(are: &str, console: &[String]) -> String {
     if console.is_empty() {
         return "; its console is empty".to_owned();
     }
-    format!("; its console ends with:\n    {}", console.join("\n    "))
+    format!("; its console {are}:\n    {}", console.join("\n    "))
 }

@@ -75,7 +75,7 @@ fn judge(
 ) -> Result<Watched, VmError> {
     let console = || machine.console.last_lines();
     if let Some(reason) = panic_reason(&machine.console.text()) {
-        return Err(VmError::Panic { reason, console: console() });
+        return Err(VmError::Panic { reason, console: machine.console.fault_lines() });
     }
     match page.state {
         GuestState::Finished if status.success() => {
