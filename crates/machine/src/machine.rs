@@ -190,7 +190,7 @@ impl Machine {
         }
         self.handle(slot).map_err(MachineError::Memory)?;
         self.kernel.flush_ipis();
-        self.kernel.turns_end(slot);
+        self.kernel.turns_end();
         if self.failure.is_some() || self.kernel.check {
             self.outcome()?;
         }

@@ -33,6 +33,8 @@ pub struct Actors {
     pub(super) free_regs: Vec<Vec<u32>>,
     pub(super) root: Prng,
     pub(super) cost: CostModel,
+    /// Operations from one pause of an actor to the next; 0: it does not pause.
+    pub(super) pause_ops: u16,
     pub(super) births: u64,
     pub(super) living: u32,
     pub(super) max_living: u32,
@@ -60,6 +62,7 @@ impl Actors {
             free_regs: vec![Vec::new(); groups],
             root: Prng::new(seed).fork(STREAM_TASKS),
             cost: cost.clone(),
+            pause_ops: 0,
             births: 0,
             living: 0,
             max_living: u32::MAX,
@@ -67,6 +70,11 @@ impl Actors {
             instant_ns: 0,
             instant_ops: 0,
         })
+    }
+
+    /// Lets each actor pause at every so many operations. 0: never.
+    pub fn set_pauses(&mut self, operations: u16) {
+        self.pause_ops = operations;
     }
 
     /// Limits the number of actors at the same time; a fork beyond is [`ActorError::TooManyTasks`].
@@ -115,6 +123,7 @@ impl Actors {
             held: 0,
             in_kernel: 0,
             unpreempted: 0,
+            begun: 0,
             prng: self.root.fork((spec as u64) << 40 ^ nth),
         };
         let id = match self.free.pop() {
@@ -196,7 +205,6 @@ impl Actors {
         }
         actor.frame().phase = Phase::Waiting;
         actor.frame().has_waited = true;
-        actor.owed_ns += self.cost.wait_ns;
         self.shared.wait(&mut self.actors, list, id);
         Some(Need::Block)
     }

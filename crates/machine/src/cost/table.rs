@@ -72,14 +72,14 @@ cost_table! {
     wakeup_ns = 500, "assumed";
     /// Additional cost of waking a task, for each level of control groups that it is below the root.
     group_wakeup_ns = 0, "not modelled unless it is set";
+    /// The part of `wakeup_ns` that another CPU pays where it is idle, in the interrupt that it gets: it activates the task
+    /// itself (`ttwu_queue_wakelist`).
+    wake_list_ns = 0, "not distinguished: all is paid by the CPU that wakes a task";
     /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task
     /// that ends pays it, too.
     block_ns = 0, "contained in wakeup_ns";
     /// Additional cost of blocking, for each level of control groups that the task is below the root.
     group_block_ns = 0, "not modelled unless it is set";
-    /// What a task does that has waited for another one in a pipe, a socket, a queue, a condition or a barrier, before it
-    /// goes on.
-    wait_ns = 0, "contained in wakeup_ns";
     /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work; work of that
     /// CPU where CPUs share the threads of an emulator.
     ipi_ns = 1_500, "assumed";
@@ -135,10 +135,6 @@ cost_table! {
     /// How many threads of an emulator the CPUs share: on more CPUs than that, kernel work and short computations wait
     /// for their turn, and the waiting is charged like the work. 0: every CPU works for itself.
     emulator_threads = 0, "none: real CPUs";
-    /// How long a CPU's turn lasts, where CPUs share the threads of an emulator: until the next end of a piece of work.
-    emulator_turn_ns = 0, "none: real CPUs";
-    /// The longest computation in one turn, and the last part of a longer one. Others share the threads finely.
-    emulator_piece_ns = 0, "none: real CPUs";
     /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
     /// that works on a dispatch queue, searches for a task or for idle CPUs, or kicks a CPU.
     call_ns = 0, "not distinguished: a call is charged as the one instruction that it is";

@@ -40,6 +40,7 @@ impl Machine {
             }
             Need::Return => Stage::Advance,
             Need::InCall => Stage::InCall,
+            Need::Pause => Stage::Pause,
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };

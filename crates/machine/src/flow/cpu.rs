@@ -100,6 +100,12 @@ impl Machine {
         }
         match curr {
             None => self.schedule(None)?,
+            Some(slot) if self.kernel.task(slot).stage == Stage::Pause => {
+                self.kernel.task_mut(slot).stage = Stage::Advance;
+                self.kernel.turns.pause(cpu);
+                self.kernel.arm_cpu(cpu, now);
+                return Ok(false);
+            }
             Some(slot) => self.next_stage(cpu, slot, resched)?,
         }
         Ok(true)

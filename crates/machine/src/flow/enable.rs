@@ -14,8 +14,8 @@ use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Log, Permission, Rq, RtQueues, Spinners, Tasks, Timers, Turns,
-    agenda,
+    GuestMasks, Kernel, Kicks, Late, Log, PAUSE_OPS, Permission, Rq, RtQueues, Spinners, Tasks,
+    Timers, Turns, agenda,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -241,6 +241,9 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     let actors = Actors::new(workload, config.seed, &config.cost);
     let mut actors = actors.map_err(|error| MachineError::Workload(error.to_string()))?;
     actors.set_limit(config.max_tasks);
+    if Turns::new(&config.cost, config.cpus()).are_taken() {
+        actors.set_pauses(PAUSE_OPS);
+    }
     if config.trace.calls {
         actors.trace_calls();
     }

@@ -98,8 +98,10 @@ impl Kernel {
     /// An interrupt from another CPU has arrived. On the threads of an emulator it is there at once, and what takes
     /// time is its work.
     pub(crate) fn enter_ipi(&mut self, cpu: u32) {
-        if self.turns.are_taken() {
-            self.charge_irqs_off(cpu, self.cost.ipi_ns);
+        let ipi_ns = if self.turns.are_taken() { self.cost.ipi_ns } else { 0 };
+        let wake_list_ns = std::mem::take(&mut self.rq(cpu).wake_list_ns);
+        if ipi_ns + wake_list_ns > 0 {
+            self.charge_irqs_off(cpu, ipi_ns + wake_list_ns);
         }
     }
 

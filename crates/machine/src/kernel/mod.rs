@@ -62,7 +62,7 @@ pub(crate) use spinners::Spinners;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use turns::Turns;
+pub(crate) use turns::{PAUSE_OPS, Turns};
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {

@@ -32,6 +32,8 @@ pub(crate) struct Rq {
     pub(crate) released: bool,
     /// A signal's interrupt is on its way.
     pub(crate) signalled: bool,
+    /// What activating the tasks on its wake list takes, ns.
+    pub(crate) wake_list_ns: u64,
     /// Its timers, and its timer interrupt.
     pub(crate) timers: Hrtimers,
     /// How long it has run tasks, and how long its idle task.
@@ -68,6 +70,7 @@ impl Rq {
             in_balance: false,
             released: false,
             signalled: false,
+            wake_list_ns: 0,
             timers: Hrtimers::default(),
             time: CpuTime::default(),
             addr,

@@ -94,9 +94,18 @@ impl Kernel {
         cost_ns.saturating_sub(if alone { self.cost.idle_saving_ns } else { 0 })
     }
 
-    /// What waking a task costs the CPU that does it, ns: without moving it, and without the scheduler's decision.
-    pub(crate) fn wakeup_ns(&self, slot: Slot) -> u64 {
-        self.cost.wakeup_ns + self.levels(slot) * self.cost.group_wakeup_ns
+    /// What waking a task costs the executing CPU, ns: without moving it, and without the scheduler's decision. Another
+    /// CPU that is idle activates the task itself (`ttwu_queue_wakelist`), in the interrupt that it gets.
+    pub(crate) fn wakeup_ns(&mut self, slot: Slot, cpu: u32) -> u64 {
+        let group_ns = self.levels(slot) * self.cost.group_wakeup_ns;
+        let whole_ns = self.cost.wakeup_ns + group_ns;
+        let is_listed = cpu != self.this_cpu && self.cpus[cpu as usize].is_idle();
+        if !is_listed || self.cost.wake_list_ns == 0 {
+            return whole_ns;
+        }
+        let there_ns = whole_ns.min(self.cost.wake_list_ns + group_ns);
+        self.rq(cpu).wake_list_ns += there_ns;
+        whole_ns - there_ns
     }
 
     /// The levels of control groups through which a scheduler of fair shares finds a task; 0 for a real-time task.

@@ -4,11 +4,13 @@
 //!
 //! * until it idles or begins a long computation,
 //! * until it programs the machine's next timer interrupt (`qemu_timer_notify_cb` asks for a new deadline),
-//! * until the first end of a piece of work after a quantum,
-//! * and for its part of the time until the next timer interrupt at the latest.
+//! * until the timer of another CPU is due,
+//! * until its task pauses, as the tasks of a workload do after a few operations,
+//! * and for its share at the latest: the time until the next timer interrupt by the number of CPUs, as it was when the
+//!   round began (`icount_percpu_budget`).
 //!
-//! Meanwhile what happens on other CPUs waits, and their own work stands still, while the clock goes on. Long
-//! computations leave turns of their own out: theirs are short, and all that they need is time.
+//! A round goes over the CPUs in their order. Meanwhile what happens on other CPUs waits, and their own work stands
+//! still, while the clock goes on. Long computations have short turns in between, and need nothing but time.
 
 use super::{Kernel, Rq, Slot, Stage, agenda};
 use crate::CostModel;
@@ -16,6 +18,12 @@ use crate::events::{CpuEvent, EventHandle};
 
 /// The shortest turn, ns: that of a round just before a timer interrupt.
 const TURN_NS_MIN: u64 = 1_000;
+/// A task of a workload pauses before each operation of this number, on real kernels too.
+pub(crate) const PAUSE_OPS: u16 = 4;
+/// The longest computation without a pause, and the last part of a longer one, ns.
+const PIECE_NS: u64 = 200_000;
+/// How often a longer computation pauses, ns of its own.
+const SLICE_NS: u64 = 2_000;
 
 /// Which CPUs have a thread, and what waits for one.
 #[derive(Debug, Default)]
@@ -23,6 +31,8 @@ pub(crate) struct Turns {
     /// Threads; 0: each CPU has its own.
     threads: usize,
     cpus: Vec<CpuTurn>,
+    /// What each CPU gets in the round under way, ns.
+    share_ns: u64,
 }
 
 /// A CPU's part in the turns.
@@ -31,10 +41,12 @@ struct CpuTurn {
     has_turn: bool,
     /// When its turn began, ns: at that instant it is at work, whatever it does first.
     began_ns: u64,
-    /// Its turn ends at the end of the step under way.
-    yields: bool,
-    /// Its turn ends at the first end of a piece of work from this time on, ns.
-    pause_ns: u64,
+    /// It has programmed the next timer interrupt: its turn ends at the end of the step under way.
+    programs: bool,
+    /// Its task pauses: its turn ends at the end of the step under way.
+    pauses: bool,
+    /// Its next turn is for a share as of then, not as of the round's begin.
+    is_kicked: bool,
     /// Its turn ends at that time, ns.
     budget_ns: u64,
     /// Its work stands still since that time, ns.
@@ -56,7 +68,7 @@ impl Turns {
         if threads == 0 || threads >= cpus as usize {
             return Turns::default();
         }
-        Turns { threads, cpus: (0..cpus).map(|_| CpuTurn::default()).collect() }
+        Turns { threads, cpus: (0..cpus).map(|_| CpuTurn::default()).collect(), ..Turns::default() }
     }
 
     /// Whether CPUs share threads.
@@ -71,6 +83,18 @@ impl Turns {
 
     fn any_waits(&self) -> bool {
         self.cpus.iter().any(CpuTurn::waits)
+    }
+
+    /// The task of a CPU pauses.
+    pub(crate) fn pause(&mut self, cpu: u32) {
+        self.cpus[cpu as usize].pauses = true;
+    }
+
+    /// All leave their turns, and get shares as of their next.
+    fn kick(&mut self) {
+        for turn in &mut self.cpus {
+            turn.is_kicked = true;
+        }
     }
 
     /// The CPU that waits and comes next after another one, round.
@@ -88,10 +112,14 @@ impl Kernel {
     #[inline]
     pub(crate) fn takes_turn(&mut self, event: EventHandle) -> bool {
         let EventHandle::Cpu(cpu, _) = event else { return true };
-        let has_turn = |turns: &Turns| turns.cpus[cpu as usize].has_turn;
-        !self.turns.are_taken()
-            || (has_turn(&self.turns) && self.work_ends_ns(cpu).is_some())
-            || self.begins_turn(cpu, event)
+        !self.turns.are_taken() || self.is_in_turn(cpu) || self.begins_turn(cpu, event)
+    }
+
+    /// Whether a CPU has a turn, at work or at the end of some work.
+    fn is_in_turn(&self, cpu: u32) -> bool {
+        self.turns.cpus[cpu as usize].has_turn
+            && (self.work_ends_ns(cpu).is_some()
+                || self.cpus[cpu as usize].busy_until_ns() == self.clock.now_ns())
     }
 
     #[inline(never)]
@@ -99,8 +127,7 @@ impl Kernel {
         let now = self.clock.now_ns();
         let cpus = 0..self.turns.cpus.len() as u32;
         for other in cpus.clone() {
-            let at_work = self.work_ends_ns(other).is_some();
-            self.turns.cpus[other as usize].has_turn &= at_work;
+            self.turns.cpus[other as usize].has_turn = self.is_in_turn(other);
         }
         // Those that are in the last part of a long computation.
         for other in cpus.filter(|other| *other != cpu) {
@@ -108,10 +135,12 @@ impl Kernel {
             let is_free = !turn.has_turn && !turn.waits() && !self.turns.is_full();
             if is_free && self.work_ends_ns(other).is_some() {
                 self.begin_turn(other);
+                self.turns.cpus[other as usize].began_ns = now.saturating_sub(1);
             }
         }
         self.give_turns(cpu);
         if !self.turns.is_full() && !self.turns.cpus[cpu as usize].waits() {
+            self.turns.share_ns = self.share_ns();
             self.begin_turn(cpu);
             return true;
         }
@@ -119,39 +148,55 @@ impl Kernel {
         if !waiting.iter().any(|(other, _)| *other == event) {
             waiting.push((event, now));
         }
-        self.note_wait();
+        if matches!(event, EventHandle::Cpu(_, CpuEvent::Timer | CpuEvent::Server)) {
+            self.interrupt_turns();
+        }
+        if self.turns.any_waits() {
+            self.note_wait();
+        }
         false
     }
 
-    fn begin_turn(&mut self, cpu: u32) {
-        let (now, budget_ns) = (self.clock.now_ns(), self.budget_ns());
-        let turn = &mut self.turns.cpus[cpu as usize];
-        (turn.has_turn, turn.began_ns, turn.yields) = (true, now, false);
-        turn.budget_ns = budget_ns;
-        turn.pause_ns = now.saturating_add(self.cost.emulator_turn_ns);
+    /// The timer of a CPU that has no turn is due: turns that began before end, and the CPUs after come next.
+    fn interrupt_turns(&mut self) {
+        let now = self.clock.now_ns();
+        for cpu in 0..self.turns.cpus.len() as u32 {
+            let turn = &self.turns.cpus[cpu as usize];
+            if turn.has_turn && turn.began_ns < now {
+                self.turns.kick();
+                self.end_turn(cpu);
+            }
+        }
     }
 
-    /// When a turn that begins now ends at the latest, ns: each CPU gets a part of the time until the next timer
-    /// interrupt (`icount_percpu_budget`).
-    fn budget_ns(&self) -> u64 {
+    fn begin_turn(&mut self, cpu: u32) {
+        let now = self.clock.now_ns();
+        if std::mem::take(&mut self.turns.cpus[cpu as usize].is_kicked) {
+            self.turns.share_ns = self.share_ns();
+        }
+        let budget_ns = now.saturating_add(self.turns.share_ns);
+        let turn = &mut self.turns.cpus[cpu as usize];
+        (turn.has_turn, turn.began_ns, turn.budget_ns) = (true, now, budget_ns);
+        (turn.programs, turn.pauses) = (false, false);
+    }
+
+    /// A CPU's part of the time from now until the next timer interrupt, ns.
+    fn share_ns(&self) -> u64 {
         let now = self.clock.now_ns();
         let next_ns = self.cpus.iter().filter_map(|rq| self.interrupt_ns(rq)).min();
-        let part_ns = next_ns.map(|next_ns| (next_ns - now) / self.cpus.len() as u64);
-        part_ns.map_or(u64::MAX, |part_ns| now + part_ns.max(TURN_NS_MIN))
+        let share_ns = next_ns.map(|next_ns| (next_ns - now) / self.cpus.len() as u64);
+        share_ns.map_or(u64::MAX, |share_ns| share_ns.max(TURN_NS_MIN))
     }
 
     /// Some CPU waits: those that have a turn end it at the next end of a quantum, and an event comes when work ends
     /// without one.
     fn note_wait(&mut self) {
-        let (now, quantum_ns) = (self.clock.now_ns(), self.cost.emulator_turn_ns.max(1));
-        let (mut ends_ns, budget_ns) = (u64::MAX, self.budget_ns());
+        let now = self.clock.now_ns();
+        let (mut ends_ns, budget_ns) = (u64::MAX, now.saturating_add(self.share_ns()));
         for cpu in 0..self.turns.cpus.len() as u32 {
             let turn = &mut self.turns.cpus[cpu as usize];
             if !turn.has_turn {
                 continue;
-            }
-            if turn.pause_ns <= now {
-                turn.pause_ns += ((now - turn.pause_ns) / quantum_ns + 1) * quantum_ns;
             }
             if turn.budget_ns <= now {
                 turn.budget_ns = budget_ns;
@@ -174,7 +219,7 @@ impl Kernel {
             (None, _) => false,
             (Some(_), None) => true,
             (Some(_), Some(left_ns)) => {
-                left_ns.saturating_sub(now.saturating_sub(busy_ns)) <= self.cost.emulator_piece_ns
+                left_ns.saturating_sub(now.saturating_sub(busy_ns)) <= PIECE_NS
             }
         };
         let turn = &self.turns.cpus[cpu as usize];
@@ -202,7 +247,7 @@ impl Kernel {
             let is_next = self.cpus.iter().enumerate().all(|(other, rq)| {
                 other == cpu as usize || self.interrupt_ns(rq).is_none_or(|next_ns| at_ns < next_ns)
             });
-            self.turns.cpus[cpu as usize].yields |= is_next;
+            self.turns.cpus[cpu as usize].programs |= is_next;
         }
     }
 
@@ -216,34 +261,43 @@ impl Kernel {
 
     /// A step is done: turns may end.
     #[inline]
-    pub(crate) fn turns_end(&mut self, step: EventHandle) {
+    pub(crate) fn turns_end(&mut self) {
         for cpu in 0..self.turns.cpus.len() as u32 {
             if self.turns.cpus[cpu as usize].has_turn {
-                self.look_at_turn(cpu, matches!(step, EventHandle::Cpu(own, _) if own == cpu));
+                self.look_at_turn(cpu);
             }
         }
     }
 
-    fn look_at_turn(&mut self, cpu: u32, ends_piece: bool) {
+    fn look_at_turn(&mut self, cpu: u32) {
         let now = self.clock.now_ns();
         let turn = &mut self.turns.cpus[cpu as usize];
-        let yields = std::mem::take(&mut turn.yields)
-            || turn.budget_ns <= now
-            || (ends_piece && turn.pause_ns <= now);
-        if !self.turns.any_waits() {
+        let programs = std::mem::take(&mut turn.programs);
+        let ends = std::mem::take(&mut turn.pauses) || programs || turn.budget_ns <= now;
+        let is_at_work = self.work_ends_ns(cpu).is_some();
+        let others_are_next =
+            self.turns.any_waits() || (ends && is_at_work && self.slices_ns(cpu, cpu) > 0);
+        if !others_are_next {
             return;
         }
-        let at_work = self.work_ends_ns(cpu).is_some();
-        if at_work && !yields {
+        if is_at_work && !ends {
             return self.note_wait();
         }
-        let turn = &mut self.turns.cpus[cpu as usize];
-        turn.has_turn = false;
-        turn.stopped_ns = at_work.then_some(now);
-        self.give_turns(cpu);
+        if programs {
+            self.turns.kick();
+        }
+        self.end_turn(cpu);
         if self.turns.any_waits() {
             self.note_wait();
         }
+    }
+
+    /// A CPU's turn ends, and those that wait are next.
+    fn end_turn(&mut self, cpu: u32) {
+        let stopped_ns = self.work_ends_ns(cpu).map(|_| self.clock.now_ns());
+        let turn = &mut self.turns.cpus[cpu as usize];
+        (turn.has_turn, turn.stopped_ns) = (false, stopped_ns);
+        self.give_turns(cpu);
     }
 
     /// Those that wait take the threads that are free, beginning with the CPU after this one.
@@ -251,14 +305,30 @@ impl Kernel {
         while !self.turns.is_full()
             && let Some(next) = self.turns.next_after(cpu)
         {
+            if next <= cpu {
+                self.turns.share_ns = self.share_ns();
+            }
+            let slices_ns = self.slices_ns(cpu, next);
             self.begin_turn(next);
-            self.resume(next);
+            self.resume(next, slices_ns);
         }
     }
 
-    /// A CPU goes on where it stopped, with what has waited.
-    fn resume(&mut self, cpu: u32) {
-        let now = self.clock.now_ns();
+    /// How long the turns of the long computations are that come between the turns of two CPUs, ns.
+    fn slices_ns(&self, cpu: u32, next: u32) -> u64 {
+        let cpus = self.turns.cpus.len() as u32;
+        let between = (1..cpus).map(|ahead| (cpu + ahead) % cpus).take_while(|cpu| *cpu != next);
+        let computes = |cpu: &u32| {
+            !self.cpus[*cpu as usize].is_idle()
+                && !self.turns.cpus[*cpu as usize].waits()
+                && self.work_ends_ns(*cpu).is_none()
+        };
+        SLICE_NS * between.filter(computes).count() as u64
+    }
+
+    /// A CPU goes on where it stopped, with what has waited, after the turns of long computations.
+    fn resume(&mut self, cpu: u32, slices_ns: u64) {
+        let now = self.clock.now_ns() + slices_ns;
         let turn = &mut self.turns.cpus[cpu as usize];
         let stood_ns = turn.stopped_ns.take().map_or(0, |since_ns| now - since_ns);
         let waiting = std::mem::take(&mut turn.waiting);
