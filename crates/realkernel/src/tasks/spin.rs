@@ -106,6 +106,8 @@ pub(super) struct Speed {
     pub(super) short_slices: bool,
     /// By how much the median measurement exceeds the fastest, %.
     pub(super) spread_percent: u64,
+    /// What a watched computation's first look takes before the time that it reports, and its last one after, ns.
+    looks_ns: u64,
 }
 
 impl Speed {
@@ -117,7 +119,8 @@ impl Speed {
             spin(TRIAL_ITERATIONS);
             *took_ns = (now_ns() - start_ns).max(1);
         }
-        Self::of(took_ns, busy_speed(cpus), slices::requested())
+        let speed = Self::of(took_ns, busy_speed(cpus), slices::requested());
+        Self { looks_ns: looks_ns(), ..speed }
     }
 
     /// From the measurements, and the speed beside busy CPUs.
@@ -130,6 +133,7 @@ impl Speed {
             watched: busy_q20.is_some_and(|busy| busy < rate_q20 * SLOWED_PERCENT / 100),
             short_slices,
             spread_percent: (middle_ns - fastest_ns) * 100 / fastest_ns,
+            looks_ns: 0,
         }
     }
 
@@ -176,7 +180,7 @@ impl Speed {
     fn compute_watched(mut self, ns: u64, cpu: &mut impl Cpu) {
         let alone = self;
         let mut then_ns = cpu.cpu_ns();
-        let end_ns = then_ns.saturating_add(ns);
+        let end_ns = then_ns.saturating_add(ns.saturating_sub(self.looks_ns));
         if self.short_slices {
             self.rate_q20 = (self.rate_q20 / FIRST_PART).max(1);
         }
@@ -195,6 +199,19 @@ impl Speed {
             then_ns = cpu_ns;
         }
     }
+}
+
+/// What [`Speed::looks_ns`] is here: the shortest of some measurements.
+fn looks_ns() -> u64 {
+    let trials = (0..TRIALS).map(|_| {
+        let (start_ns, mut own) = (now_ns(), Own::default());
+        own.cpu_ns();
+        let before_ns = own.known.map_or(0, |known| known.at_ns - start_ns);
+        let asked_ns = now_ns();
+        own.cpu_ns();
+        before_ns + now_ns() - asked_ns
+    });
+    trials.min().unwrap_or(0)
 }
 
 /// The loop's speed in CPU time while every CPU computes; `None` if no helper can be started.
@@ -313,7 +330,7 @@ mod tests {
     const EXACT_Q20: u64 = 3 << FRACTION_BITS;
 
     fn watched(rate_q20: u64, short_slices: bool) -> Speed {
-        Speed { rate_q20, watched: true, short_slices, spread_percent: 0 }
+        Speed { rate_q20, watched: true, short_slices, spread_percent: 0, looks_ns: 0 }
     }
 
     #[test]
@@ -339,6 +356,14 @@ mod tests {
         }
     }
 
+    /// What its looks take that it does not see is part of its time.
+    #[test]
+    fn a_watched_computation_contains_its_looks() {
+        let speed = Speed { looks_ns: 19_000, ..watched(EXACT_Q20, false) };
+        let took_ns = computed_5_ms(speed, [EXACT_Q20; 2], 0);
+        assert!((4_980_990..=4_981_001).contains(&took_ns), "{took_ns} ns");
+    }
+
     /// A CPU that is slower by the number of CPUs, as one that takes iterations with seven others is.
     #[test]
     fn a_computation_that_short_slices_ends_in_time_on_an_eighth_of_a_cpu() {
@@ -353,8 +378,7 @@ mod tests {
         took_ns[3] = 1 << 19;
         let exact = 2 << FRACTION_BITS;
         let speed = |busy_q20| Speed::of(took_ns, busy_q20, false);
-        let alone =
-            Speed { rate_q20: exact, watched: false, short_slices: false, spread_percent: 100 };
+        let alone = Speed { watched: false, spread_percent: 100, ..watched(exact, false) };
         assert_eq!((speed(None), speed(Some(exact * 9 / 10))), (alone, alone));
         assert_eq!(speed(Some(exact * 8 / 10)), Speed { watched: true, ..alone });
     }
@@ -410,12 +434,7 @@ mod tests {
 
     #[test]
     fn iterations_are_proportional_to_time() {
-        let speed = Speed {
-            rate_q20: 3 << FRACTION_BITS,
-            watched: false,
-            short_slices: true,
-            spread_percent: 0,
-        };
+        let speed = Speed { watched: false, ..watched(3 << FRACTION_BITS, true) };
         assert_eq!(
             (speed.iterations(0), speed.iterations(7), speed.iterations(1_000_000)),
             (0, 21, 3_000_000)
