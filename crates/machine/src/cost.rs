@@ -163,6 +163,7 @@ impl CostModel {
             timer_slack_ns: 0,
             syscall_ns: 0,
             yield_ns: 0,
+            mark_ns: 0,
             queue_ns: 0,
             way_out_ns: 0,
             copy_byte_ps: 0,

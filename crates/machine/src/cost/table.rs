@@ -98,6 +98,8 @@ cost_table! {
     syscall_ns = 200, "assumed";
     /// Yielding the CPU, instead of `syscall_ns`.
     yield_ns = 200, "as syscall_ns";
+    /// A mark in the recording: of a program, or of the beginning and the end of a wait for a lock.
+    mark_ns = 0, "not a part of what is measured";
     /// Putting a message into a queue or taking one out, where no task waits at the other end: that takes no system call.
     queue_ns = 20, "assumed: an atomic operation";
     /// The way out of a system call that wakes a task: before the CPU can go to that task. Interrupts to other CPUs do not

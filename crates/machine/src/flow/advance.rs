@@ -24,7 +24,7 @@ impl Machine {
             }
         };
         self.kernel.task_mut(slot).stage = match need {
-            Need::Cpu { ns } => Stage::Compute(ns),
+            Need::Cpu { ns } => Stage::Compute(self.kernel.looks_first(cpu, ns)),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))
@@ -54,7 +54,7 @@ impl Machine {
         }
         let wakes = effects.iter().any(|effect| matches!(effect, Effect::Wake { .. }));
         self.effects = effects;
-        if wakes { self.leave_call(cpu) } else { Ok(()) }
+        if wakes && need != Need::InCall { self.leave_call(cpu) } else { Ok(()) }
     }
 
     /// The way out of a call that wakes a task. Its kicks and interrupts are under way already.
@@ -105,12 +105,15 @@ impl Machine {
             }
             Effect::ContentionBegin { lock, holder, shared } => {
                 self.contention_begins(cpu, slot, (lock, shared), holder);
+                self.kernel.charge(cpu, self.kernel.cost.mark_ns);
                 Ok(())
             }
-            Effect::ContentionEnd { .. }
-            | Effect::Mark { .. }
-            | Effect::CallEnter { .. }
-            | Effect::CallExit { .. } => {
+            Effect::ContentionEnd { .. } | Effect::Mark { .. } => {
+                self.emit_effect(cpu, slot, effect);
+                self.kernel.charge(cpu, self.kernel.cost.mark_ns);
+                Ok(())
+            }
+            Effect::CallEnter { .. } | Effect::CallExit { .. } => {
                 self.emit_effect(cpu, slot, effect);
                 Ok(())
             }

@@ -24,6 +24,8 @@ pub(crate) const PAUSE_OPS: u16 = 4;
 const PIECE_NS: u64 = 200_000;
 /// How often a longer computation pauses, ns of its own.
 const SLICE_NS: u64 = 2_000;
+/// How long a longer computation looks at its clock before it begins, ns.
+const LOOK_NS: u64 = 16_000;
 
 /// Which CPUs have a thread, and what waits for one.
 #[derive(Debug, Default)]
@@ -228,6 +230,16 @@ impl Kernel {
         }
         let begins = turn.has_turn && turn.began_ns == now;
         (begins || busy_ns > now).then_some(busy_ns.max(now + 1))
+    }
+
+    /// A task begins a computation. Where CPUs take turns, a long one looks at its CPU clock first, as it does on real
+    /// kernels, and that is work. What is left of the computation, ns.
+    pub(crate) fn looks_first(&mut self, cpu: u32, ns: u64) -> u64 {
+        if !self.turns.are_taken() || ns <= PIECE_NS {
+            return ns;
+        }
+        self.charge(cpu, LOOK_NS);
+        ns - LOOK_NS
     }
 
     /// What was left of a task's computation when its kernel work ended, ns; `None`: it does something else next.
