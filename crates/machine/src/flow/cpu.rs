@@ -168,7 +168,7 @@ impl Machine {
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.kernel.pays_way_off(slot) {
             if let Some(at_ns) = until_ns {
-                self.kernel.programs_timer(self.kernel.this_cpu, at_ns);
+                self.kernel.begins_sleep(self.kernel.this_cpu, at_ns);
             }
             return Ok(());
         }

@@ -263,6 +263,16 @@ impl Kernel {
         }
     }
 
+    /// A task of a CPU begins a sleep until a time: the timer interrupt is programmed if that is before the next one.
+    #[inline]
+    pub(crate) fn begins_sleep(&mut self, cpu: u32, at_ns: u64) {
+        if self.turns.are_taken()
+            && self.interrupt_ns(&self.cpus[cpu as usize]).is_none_or(|next_ns| at_ns < next_ns)
+        {
+            self.programs_timer(cpu, at_ns);
+        }
+    }
+
     /// When the timer interrupt of a CPU is to come, ns; `None`: it has none, or has not handled the last.
     fn interrupt_ns(&self, rq: &Rq) -> Option<u64> {
         let now = self.clock.now_ns();
