@@ -82,13 +82,14 @@ fn a_waker_goes_on() {
     assert_eq!((last("a"), last("b")), (75, 120), "{ends:?}");
 }
 
-/// The clock is what a long computation watches: it needs its time, beside whatever, but for a pause of another one.
+/// The clock is what a long computation watches: it needs its time, beside whatever, but for a pause and the
+/// first look of another one.
 #[test]
 fn long_computations_end_at_their_time() {
     let ends = ends(&emulated(2, &[]), [9 * MS, 5 * MS]);
     let names: Vec<&str> = ends.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["b", "a"]);
-    assert!(ends[0].1 - 5_000 <= 2 && ends[1].1 - 9_000 <= 2, "{ends:?}");
+    assert!(ends[0].1 - 5_000 <= 18 && ends[1].1 - 9_000 <= 18, "{ends:?}");
 }
 
 /// In its last 200 us the first takes turns with the 100 us of the other, each for its part of the time until the tick:
@@ -102,7 +103,7 @@ fn the_last_part_of_a_long_computation_takes_turns() {
     let trace = simulate(&emulated(2, &[]), &policy("probe"), &[], &tasks, 100 * MS).trace;
     let ends = left(&trace);
     assert_eq!(ends.iter().map(|(_, us)| *us).max(), Some(1_100), "{ends:?}");
-    assert!(ends.iter().all(|(_, us)| *us == 0 || *us > 950), "{ends:?}");
+    assert!(ends.iter().all(|(_, us)| *us <= 16 || *us > 950), "{ends:?}");
 }
 
 /// Beside an idle CPU nothing changes, whatever the work costs.
