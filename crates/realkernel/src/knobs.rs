@@ -191,7 +191,8 @@ pub(crate) fn features(folders: &KnobFolders) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The tunables of `/sys/kernel/debug/sched` with their values, by name.
+/// The tunables of `/sys/kernel/debug/sched` with their values, by name; and [`longest_search`], which is none, but by
+/// which the scheduler decides as by one.
 pub(crate) fn tunables(folders: &KnobFolders) -> Vec<(String, String)> {
     /// Files that are reports, not tunables.
     const REPORTS: [&str; 2] = ["features", "debug"];
@@ -202,7 +203,22 @@ pub(crate) fn tunables(folders: &KnobFolders) -> Vec<(String, String)> {
             let one_line = !text.is_empty() && !text.contains('\n');
             one_line.then(|| (name, chosen(&text).to_owned()))
         })
+        .chain(longest_search(&folders.debug).map(|ns| (LONGEST_SEARCH.to_owned(), ns.to_string())))
         .collect()
+}
+
+/// A file of each scheduling domain: how long a search of a CPU that became idle took at most, ns.
+const LONGEST_SEARCH: &str = "max_newidle_lb_cost";
+
+/// The longest search of any CPU and domain; `None`: the kernel does not tell (before 5.13).
+fn longest_search(debug: &Path) -> Option<u64> {
+    let folders = |of: &Path| {
+        let entries = fs::read_dir(of).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let cpus = folders(&debug.join("domains"));
+    let domains = cpus.iter().flat_map(|cpu| folders(cpu));
+    domains.filter_map(|domain| read(&domain.join(LONGEST_SEARCH)).ok()?.parse().ok()).max()
 }
 
 fn files(folder: &Path) -> Vec<String> {
@@ -343,5 +359,12 @@ mod tests {
                 .map(|(a, b)| (a.to_owned(), b.to_owned()))
         );
         assert_eq!(features(&folders), ["GENTLE_FAIR_SLEEPERS", "NO_NEXT_BUDDY", "NO_NO_HZ_X"]);
+        for (cpu, ns) in [("cpu0", "4000\n"), ("cpu1", "9000\n")] {
+            let domain = folders.debug.join("domains").join(cpu).join("domain0");
+            fs::create_dir_all(&domain).unwrap();
+            fs::write(domain.join(LONGEST_SEARCH), ns).unwrap();
+        }
+        let last = tunables(&folders).pop();
+        assert_eq!(last, Some((LONGEST_SEARCH.to_owned(), "9000".to_owned())));
     }
 }

@@ -66,7 +66,7 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// A machine of this configuration, without costs, whose tasks and control groups are those of a recording, and
+    /// A machine of this configuration, without costs that are charged, whose tasks and control groups are those of a recording, and
     /// whose clock stands at the beginning of it. Where the recording has the kernel's charges, tasks have run for what
     /// [`Driven::charge`] says, else for the time between their switches. No task exists yet; every CPU is idle. `init()` of the scheduler has
     /// run.
@@ -80,8 +80,10 @@ impl Driven {
         recording: &Trace,
     ) -> Result<Driven, MachineError> {
         let mut config = config.clone();
-        // The recording's times contain what its machine did.
+        // The recording's times contain what its machine did. What is not charged remains.
+        let newidle_max_ns = config.cost.newidle_max_ns;
         config.cost = CostModel::preset("zero").unwrap_or_else(|_| unreachable!("it exists"));
+        config.cost.newidle_max_ns = newidle_max_ns;
         (config.check, config.lead_in_ns) = (false, 0);
         let mut machine = Machine::assemble(&config, policy, settings, &no_tasks(recording))?;
         machine.kernel.clock.move_to(recording.start_ns);

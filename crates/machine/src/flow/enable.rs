@@ -54,8 +54,8 @@ impl Machine {
             null_loads: config.null_loads,
             remove_dead_code: true,
         })?;
-        apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         preset(&mut program, policy, config)?;
+        apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         program.set_prices(config.cost.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let actors = new_actors(config, workload)?;

@@ -40,5 +40,7 @@ pub(super) fn mount_all() -> Result<(), String> {
             Err(error) => eprintln!("fairground: no {kind} on {target}: {error}"),
         }
     }
+    // The scheduler's domains are shown below this file's folder only then. Kernels before 5.13 have no such file.
+    let _ = fs::write("/sys/kernel/debug/sched/verbose", "Y");
     Ok(())
 }

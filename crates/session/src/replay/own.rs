@@ -83,6 +83,9 @@ pub fn recorded_machine(asked: &MachineSpec, trace: &Trace) -> MachineSpec {
         let changed = origin.cost.iter().map(|(name, value)| format!("{name}={value}"));
         machine.cost.splice(0..0, changed);
     }
+    if let Some((_, ns)) = origin.tunables.iter().find(|(name, _)| name == "max_newidle_lb_cost") {
+        machine.cost.insert(0, format!("newidle_max_ns={}", ns.parse::<u64>().unwrap_or(0)));
+    }
     machine
 }
 
@@ -135,6 +138,10 @@ mod tests {
             (usual.costs.as_str(), &usual.cost[..]),
             ("linux-2.6", &["tick_ns=7".to_owned()][..])
         );
+        trace.origin.tunables = vec![("max_newidle_lb_cost".to_owned(), "9000".to_owned())];
+        let usual = recorded_machine(&MachineSpec::default(), &trace);
+        assert_eq!(usual.cost, ["newidle_max_ns=9000", "tick_ns=7"]);
+        trace.origin.tunables.clear();
         let asked = MachineSpec {
             cpus: Some(4),
             hz: Some(100),
