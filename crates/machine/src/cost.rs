@@ -160,6 +160,7 @@ impl CostModel {
             group_wakeup_ns: 0,
             block_ns: 0,
             group_block_ns: 0,
+            wait_ns: 0,
             timer_slack_ns: 0,
             syscall_ns: 0,
             yield_ns: 0,

@@ -77,6 +77,11 @@ impl Actors {
         self.pause_ops = operations;
     }
 
+    /// The kernel takes so much CPU time from an actor before its next operation, ns.
+    pub(crate) fn owe(&mut self, actor: ActorId, ns: u64) {
+        self.actors[actor.0 as usize].owed_ns += ns;
+    }
+
     /// Limits the number of actors at the same time; a fork beyond is [`ActorError::TooManyTasks`].
     pub fn set_limit(&mut self, max_living: u32) {
         self.max_living = max_living;

@@ -80,6 +80,8 @@ cost_table! {
     block_ns = 0, "contained in wakeup_ns";
     /// Additional cost of blocking, for each level of control groups that the task is below the root.
     group_block_ns = 0, "not modelled unless it is set";
+    /// What a task does that another one has woken on a CPU that is not idle, before it goes on.
+    wait_ns = 0, "contained in wakeup_ns";
     /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work; work of that
     /// CPU where CPUs share the threads of an emulator.
     ipi_ns = 1_500, "assumed";
@@ -120,8 +122,6 @@ cost_table! {
     exit_ns = 0, "not modelled unless it is set";
     /// Moving a task to another CPU's run queue: paid by the CPU that wakes it there or pulls it.
     migration_ns = 300, "assumed";
-    /// Additional CPU time of a task after it has moved to another CPU, to fill the caches again.
-    cache_refill_ns = 0, "not modelled: tasks have no footprint unless this is set";
     /// The private cache of each CPU. With 0 every line that a task touches is a miss.
     cache_bytes = 1_048_576, "assumed: a second-level cache of 1 MiB";
     /// Reading a line of 64 bytes that the CPU's cache holds, and the work on it.

@@ -74,6 +74,9 @@ impl Machine {
             Effect::Wake { actor, sync } => {
                 if let Some(target) = self.kernel.tasks.of_actor(actor) {
                     self.wake_up(target, sync)?;
+                    if !self.kernel.is_listed(self.kernel.task(target).cpu) {
+                        self.actors.owe(actor, self.kernel.cost.wait_ns);
+                    }
                 }
                 Ok(())
             }

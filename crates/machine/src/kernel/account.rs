@@ -237,13 +237,12 @@ impl Kernel {
     }
 
     /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless the CPU that woke it has paid
-    /// for that, and filling the caches again.
+    /// for that.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);
         let (last, moved_to) = (task.ran_on.replace(cpu), task.moved_to.take());
         match last {
-            Some(last) if last != cpu && moved_to == Some(cpu) => self.cost.cache_refill_ns,
-            Some(last) if last != cpu => self.cost.migration_ns + self.cost.cache_refill_ns,
+            Some(last) if last != cpu && moved_to != Some(cpu) => self.cost.migration_ns,
             _ => 0,
         }
     }

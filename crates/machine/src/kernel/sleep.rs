@@ -99,13 +99,17 @@ impl Kernel {
     pub(crate) fn wakeup_ns(&mut self, slot: Slot, cpu: u32) -> u64 {
         let group_ns = self.levels(slot) * self.cost.group_wakeup_ns;
         let whole_ns = self.cost.wakeup_ns + group_ns;
-        let is_listed = cpu != self.this_cpu && self.cpus[cpu as usize].is_idle();
-        if !is_listed || self.cost.wake_list_ns == 0 {
+        if !self.is_listed(cpu) || self.cost.wake_list_ns == 0 {
             return whole_ns;
         }
         let there_ns = whole_ns.min(self.cost.wake_list_ns + group_ns);
         self.rq(cpu).wake_list_ns += there_ns;
         whole_ns - there_ns
+    }
+
+    /// Whether a task that is woken for this CPU goes to its wake list: it is another one, and idle.
+    pub(crate) fn is_listed(&self, cpu: u32) -> bool {
+        cpu != self.this_cpu && self.cpus[cpu as usize].is_idle()
     }
 
     /// The levels of control groups through which a scheduler of fair shares finds a task; 0 for a real-time task.
