@@ -53,7 +53,8 @@ impl Machine {
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         if parent.is_some() {
-            let ns = self.kernel.wakeup_ns(slot, self.kernel.this_cpu) + self.policy_ns(insns);
+            let ns =
+                self.kernel.divide_wakeup_ns(slot, self.kernel.this_cpu) + self.policy_ns(insns);
             self.kernel.charge(this, ns);
         }
         Ok(())

@@ -33,7 +33,7 @@ impl Machine {
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
-        let ns = self.kernel.wakeup_ns(slot, cpu) + moving_ns + self.policy_ns(insns);
+        let ns = self.kernel.divide_wakeup_ns(slot, cpu) + moving_ns + self.policy_ns(insns);
         self.kernel.charge_irqs_off(this, ns);
         Ok(())
     }

@@ -95,8 +95,9 @@ impl Kernel {
     }
 
     /// What waking a task costs the executing CPU, ns: without moving it, and without the scheduler's decision. Another
-    /// CPU that is idle activates the task itself (`ttwu_queue_wakelist`), in the interrupt that it gets.
-    pub(crate) fn wakeup_ns(&mut self, slot: Slot, cpu: u32) -> u64 {
+    /// CPU that is idle activates the task itself (`ttwu_queue_wakelist`): that part is put down for the interrupt that
+    /// it gets.
+    pub(crate) fn divide_wakeup_ns(&mut self, slot: Slot, cpu: u32) -> u64 {
         let group_ns = self.levels(slot) * self.cost.group_wakeup_ns;
         let whole_ns = self.cost.wakeup_ns + group_ns;
         if !self.is_listed(cpu) || self.cost.wake_list_ns == 0 {

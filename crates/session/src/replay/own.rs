@@ -57,6 +57,9 @@ fn release(text: &str) -> Option<(u32, u32, u32)> {
     Some((major, minor, numbers.next().and_then(Result::ok).unwrap_or(0)))
 }
 
+/// The longest search for tasks that a recording is believed to have had, ns.
+const LONGEST_SEARCH_NS_MAX: u64 = 1_000_000_000;
+
 /// The machine of a replay: what `asked` leaves at its default is as the recording tells.
 pub fn recorded_machine(asked: &MachineSpec, trace: &Trace) -> MachineSpec {
     let (origin, usual) = (&trace.origin, MachineSpec::default());
@@ -83,8 +86,9 @@ pub fn recorded_machine(asked: &MachineSpec, trace: &Trace) -> MachineSpec {
         let changed = origin.cost.iter().map(|(name, value)| format!("{name}={value}"));
         machine.cost.splice(0..0, changed);
     }
-    if let Some((_, ns)) = origin.tunables.iter().find(|(name, _)| name == "max_newidle_lb_cost") {
-        machine.cost.insert(0, format!("newidle_max_ns={}", ns.parse::<u64>().unwrap_or(0)));
+    let longest = origin.tunables.iter().find(|(name, _)| name == "max_newidle_lb_cost");
+    if let Some(ns) = longest.and_then(|(_, ns)| ns.parse::<u64>().ok()) {
+        machine.cost.insert(0, format!("newidle_max_ns={}", ns.min(LONGEST_SEARCH_NS_MAX)));
     }
     machine
 }
@@ -141,6 +145,12 @@ mod tests {
         trace.origin.tunables = vec![("max_newidle_lb_cost".to_owned(), "9000".to_owned())];
         let usual = recorded_machine(&MachineSpec::default(), &trace);
         assert_eq!(usual.cost, ["newidle_max_ns=9000", "tick_ns=7"]);
+        for (told, counts) in [("4 us", None), ("18446744073709551615", Some("1000000000"))] {
+            trace.origin.tunables = vec![("max_newidle_lb_cost".to_owned(), told.to_owned())];
+            let usual = recorded_machine(&MachineSpec::default(), &trace);
+            let cost = usual.cost.iter().find_map(|cost| cost.strip_prefix("newidle_max_ns="));
+            assert_eq!(cost, counts, "{told}");
+        }
         trace.origin.tunables.clear();
         let asked = MachineSpec {
             cpus: Some(4),
