@@ -74,6 +74,7 @@ fn a_scheduler_agrees_with_its_own_trace() {
     }
 }
 
+/// Without `eevdf@7.2`, for which it does not hold there: docs/explanation/follow.md, limits.
 #[test]
 fn it_does_so_where_wakers_preempt_and_balancing_moves_tasks() {
     for name in ["cfs@6.1", "eevdf@6.18", "o1", "rfs"] {
