@@ -74,10 +74,9 @@ fn a_scheduler_agrees_with_its_own_trace() {
     }
 }
 
-/// Without `eevdf@7.2`, for which it does not hold there: docs/explanation/follow.md, limits.
 #[test]
 fn it_does_so_where_wakers_preempt_and_balancing_moves_tasks() {
-    for name in ["cfs@6.1", "eevdf@6.18", "o1", "rfs"] {
+    for name in ["cfs@6.1", "eevdf@6.18", "eevdf@7.2", "o1", "rfs"] {
         for cpus in [1, 2, 8] {
             agrees(name, "hackbench:1", cpus, ("modern", "5ms"));
             agrees(name, "hogs:11", cpus, ("modern", "60ms"));
