@@ -98,7 +98,11 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
-    executor.wake_each();
+    {
+        // Beside a queued runner they would keep what is owed to them.
+        let _above = AboveOthers::rise(workload);
+        executor.wake_each();
+    }
     let mut detailed = recorder.as_mut().filter(|_| has_details(job));
     if let Some(recorder) = &mut detailed {
         recorder.describe_tasks();

@@ -9,6 +9,7 @@ use super::knowledge::Knowledge;
 use super::moves::Moves;
 use super::tally::{Decision, Tally};
 use super::timeline::Timeline;
+use super::yields::Yielded;
 
 pub(super) type Told<T = ()> = Result<T, MachineError>;
 
@@ -22,19 +23,12 @@ pub(super) struct Cpu {
     pub(super) is_preempted: bool,
     /// The slice of the running task before the present event, ns.
     pub(super) slice_ns: u64,
-    /// What waits for the charge that goes with it.
-    due: Option<Due>,
+    /// A tick waits for the charge that goes with it.
+    ticks: bool,
     /// The charge at this index was told with its wake-up.
     charged: Option<usize>,
     /// Since when the scheduler wants a pass, ns.
     pub(super) wants_from_ns: Option<u64>,
-}
-
-/// What a kernel does after it has charged the running task.
-#[derive(Clone, Copy, Debug)]
-enum Due {
-    Tick,
-    Yield,
 }
 
 /// A recording being followed.
@@ -54,6 +48,8 @@ pub(super) struct Follower<'a> {
     passes: usize,
     /// Charges of the timeline that were told with their wake-ups.
     stood: usize,
+    /// Yields of the timeline that have taken place.
+    yields: usize,
     /// By CPU: the switch at this index has taken place already.
     done: Vec<usize>,
     /// `sched_waking`s so far.
@@ -85,6 +81,7 @@ impl<'a> Follower<'a> {
             placed: vec![None; trace.tasks().len()],
             passes: 0,
             stood: 0,
+            yields: 0,
             done: vec![usize::MAX; trace.cpus as usize],
             wakings: 0,
             tally: Tally::default(),
@@ -123,11 +120,12 @@ impl<'a> Follower<'a> {
                 self.driven.remove(child)?;
                 self.create(trace, child, Some(parent), cpu)
             }
-            EventKind::Tick { .. } => self.is_due(cpu, Due::Tick),
+            EventKind::Tick { .. } => self.is_due(cpu),
             EventKind::CallEnter { call: Call::Yield, .. }
-                if !self.timeline.has_yield_callbacks =>
+                if !self.timeline.has_yield_callbacks && !self.timeline.has_charges =>
             {
-                self.is_due(cpu, Due::Yield)
+                self.settle_due(cpu)?;
+                self.on_yield(cpu)
             }
             EventKind::Charge { .. } if self.cpus[cpu as usize].charged == Some(self.index) => {
                 self.settle_due(cpu)
@@ -291,8 +289,21 @@ impl<'a> Follower<'a> {
         let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
         self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
         self.settle_due(cpu)?;
+        if let Some(yielded) = self.yielded() {
+            self.on_yield(cpu)?;
+            if yielded.stays && self.driven.wants_pass(cpu) {
+                return self.settle_cpu(cpu);
+            }
+        }
         let is_pass = self.timeline.keeps(cpu, self.index) && !self.driven.is_taken(cpu);
         if is_pass && self.driven.wants_pass(cpu) { self.settle_cpu(cpu) } else { Ok(()) }
+    }
+
+    /// The yield whose charge is the present one.
+    fn yielded(&mut self) -> Option<Yielded> {
+        let rest = &self.timeline.yields[self.yields..];
+        self.yields += rest.partition_point(|yielded| yielded.charge < self.index);
+        self.timeline.yields.get(self.yields).copied().filter(|next| next.charge == self.index)
     }
 
     /// A wake-up with whose clock the running task is charged later: it is charged now.
@@ -318,18 +329,17 @@ impl<'a> Follower<'a> {
     }
 
     /// The kernel charges the running task, then it asks the scheduler.
-    fn is_due(&mut self, cpu: u32, due: Due) -> Told {
+    fn is_due(&mut self, cpu: u32) -> Told {
         self.settle_due(cpu)?;
-        self.cpus[cpu as usize].due = Some(due);
+        self.cpus[cpu as usize].ticks = true;
         if self.timeline.has_charges { Ok(()) } else { self.settle_due(cpu) }
     }
 
-    /// What waits for its charge takes place.
+    /// A tick that waits for its charge takes place.
     fn settle_due(&mut self, cpu: u32) -> Told {
-        match self.cpus[cpu as usize].due.take() {
-            Some(Due::Tick) => self.on_tick(cpu),
-            Some(Due::Yield) => self.on_yield(cpu),
-            None => Ok(()),
+        match std::mem::take(&mut self.cpus[cpu as usize].ticks) {
+            true => self.on_tick(cpu),
+            false => Ok(()),
         }
     }
 

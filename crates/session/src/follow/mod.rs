@@ -16,6 +16,7 @@ mod passes;
 mod stood;
 mod tally;
 mod timeline;
+mod yields;
 
 use fairground_analysis::Irregularities;
 use fairground_analysis::states::States;

@@ -78,11 +78,11 @@ impl StoodFinder {
             }
             // The tick reads the clock.
             EventKind::Tick { .. } => self.cpus[event.cpu as usize].asked = None,
-            EventKind::Switch { prev, prev_state, .. } => {
+            EventKind::Switch { prev, .. } => {
                 let seen = &mut self.cpus[event.cpu as usize];
                 if let Some(Asked { wakeup, charge: Some(charge), .. }) = seen.asked.take()
                     && !prev.is_idle()
-                    && (prev_state.is_runnable() || charge.is_older)
+                    && charge.is_older
                 {
                     self.found.push(Stood { wakeup, charge: charge.index });
                 }

@@ -3,6 +3,7 @@
 use super::kept::{KeptFinder, KeptSeen};
 use super::passes::{PassFinder, PassSeen};
 use super::stood::{Stood, StoodFinder};
+use super::yields::{YieldFinder, Yielded};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
 
 /// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
@@ -54,6 +55,8 @@ pub(super) struct Timeline {
     pub(super) passes: Vec<PassSeen>,
     /// Charges that belong to wake-ups before them; none in a simulated recording, whose stamps are the clock.
     pub(super) stood: Vec<Stood>,
+    /// Yields with their charges; none where callbacks show them.
+    pub(super) yields: Vec<Yielded>,
     /// Passes without a switch that charges show, by CPU, in order.
     kept: Vec<Vec<KeptSeen>>,
     /// By CPU, in order.
@@ -99,6 +102,7 @@ impl Timeline {
             switches: vec![Vec::new(); cpus],
             passes: Vec::new(),
             stood: Vec::new(),
+            yields: Vec::new(),
             kept: vec![Vec::new(); cpus],
             triggers: vec![Vec::new(); cpus],
             has_ticks: false,
@@ -120,6 +124,7 @@ impl Timeline {
         let mut reactions = Reactions::new(cpus);
         let mut passes = PassFinder::new(cpus);
         let mut stood = StoodFinder::new(cpus);
+        let mut yields = YieldFinder::new(trace.tasks().len(), cpus);
         let mut kept = KeptFinder::new(cpus);
         for (index, event) in trace.events().enumerate() {
             if (event.cpu as usize) < cpus {
@@ -129,9 +134,13 @@ impl Timeline {
                 timeline.take(index, decided, &Event { time_ns, ..event });
                 reactions.take(&Event { time_ns, ..event });
                 stood.take(index, &event);
+                yields.take(index, &event);
             }
         }
         timeline.passes = passes.finish();
+        if !timeline.has_yield_callbacks {
+            timeline.yields = yields.finish();
+        }
         if !trace.origin.is_simulated() {
             timeline.stood = stood.finish();
             timeline.kept = kept.finish();
