@@ -27,8 +27,22 @@ const CHARGED_WITHIN_NS: u64 = 500_000;
 impl Driven {
     /// The kernel has charged the task that runs on a CPU.
     pub(super) fn advance_clock(&mut self, cpu: u32, runtime_ns: u64) {
+        let read_ns = std::mem::take(&mut self.read_ns[cpu as usize]);
+        self.move_clock(cpu, runtime_ns.saturating_sub(read_ns));
+    }
+
+    /// The kernel has read the clock of a CPU, which has come so far since the task that runs there was charged, and does
+    /// not charge it: what it charges next counts from there (`update_curr` of the task's group only).
+    pub fn read_clock(&mut self, cpu: u32, since_charge_ns: u64) {
+        let read_ns = &mut self.read_ns[cpu as usize];
+        let ahead_ns = since_charge_ns.saturating_sub(*read_ns);
+        *read_ns += ahead_ns;
+        self.move_clock(cpu, ahead_ns);
+    }
+
+    fn move_clock(&mut self, cpu: u32, ahead_ns: u64) {
         let clock_ns = &mut self.charged_ns[cpu as usize];
-        *clock_ns = (*clock_ns + runtime_ns).min(self.machine.kernel.clock.now_ns());
+        *clock_ns = (*clock_ns + ahead_ns).min(self.machine.kernel.clock.now_ns());
     }
 
     /// A timer of the scheduler expires. On a CPU whose clock is told, the kernel handles its interrupt when it charges
@@ -81,6 +95,7 @@ impl Driven {
         let clock_ns = &mut self.charged_ns[cpu as usize];
         if kernel.cpus[cpu as usize].curr().is_none() {
             *clock_ns = (*clock_ns).max(now_ns.saturating_sub(LATE_NS));
+            self.read_ns[cpu as usize] = 0;
         }
         kernel.clock.move_to(*clock_ns);
         let result = step(self);

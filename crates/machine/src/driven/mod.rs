@@ -59,6 +59,8 @@ pub struct Driven {
     taken: Vec<bool>,
     /// By CPU: up to when what runs there was charged, ns, where the recording has the kernel's charges.
     charged_ns: Vec<u64>,
+    /// By CPU: how much of that was read from the clock and not charged yet, ns.
+    read_ns: Vec<u64>,
     /// Timers of the scheduler that have expired on CPUs whose clocks have not come so far yet.
     late_timers: Vec<LateTimer>,
     /// Moves that were not taken yet.
@@ -95,6 +97,7 @@ impl Driven {
         machine.load().map_err(MachineError::Memory)?;
         let taken = vec![false; config.cpus() as usize];
         let tasks = vec![None; recording.tasks().len()];
+        let read_ns = vec![0; config.cpus() as usize];
         let charged_ns = vec![recording.start_ns; config.cpus() as usize];
         Ok(Driven {
             machine,
@@ -103,6 +106,7 @@ impl Driven {
             pass: None,
             taken,
             charged_ns,
+            read_ns,
             late_timers: Vec::new(),
             moves: Vec::new(),
         })

@@ -48,6 +48,8 @@ pub(super) struct Follower<'a> {
     passes: usize,
     /// Charges of the timeline that were told with their wake-ups.
     stood: usize,
+    /// Wake-ups of the timeline that read the clock only, so far.
+    reads: usize,
     /// Yields of the timeline that have taken place.
     yields: usize,
     /// By CPU: the switch at this index has taken place already.
@@ -81,6 +83,7 @@ impl<'a> Follower<'a> {
             placed: vec![None; trace.tasks().len()],
             passes: 0,
             stood: 0,
+            reads: 0,
             yields: 0,
             done: vec![usize::MAX; trace.cpus as usize],
             wakings: 0,
@@ -105,7 +108,9 @@ impl<'a> Follower<'a> {
             self.passes += 1;
             return self.on_pass(trace, cpu, pass.switch);
         }
-        self.charge_ahead(trace)?;
+        if !self.charge_ahead(trace)? {
+            self.read_clock(&event.kind);
+        }
         match event.kind {
             EventKind::Switch { .. } if self.done[cpu as usize] == self.index => Ok(()),
             EventKind::Switch { prev, prev_state, next } => {
@@ -306,20 +311,33 @@ impl<'a> Follower<'a> {
         self.timeline.yields.get(self.yields).copied().filter(|next| next.charge == self.index)
     }
 
-    /// A wake-up with whose clock the running task is charged later: it is charged now.
-    fn charge_ahead(&mut self, trace: &Trace) -> Told {
+    /// A wake-up with whose clock the running task is charged later: it is charged now. False: it is none.
+    fn charge_ahead(&mut self, trace: &Trace) -> Told<bool> {
         let Some(stood) = self.timeline.stood.get(self.stood).filter(|at| at.wakeup == self.index)
         else {
-            return Ok(());
+            return Ok(false);
         };
         self.stood += 1;
         let Some(Event { cpu, kind: EventKind::Charge { task, runtime_ns }, .. }) =
             trace.get(stood.charge)
         else {
-            return Ok(());
+            return Ok(false);
         };
         self.cpus[cpu as usize].charged = Some(stood.charge);
-        self.on_charge(cpu, task, runtime_ns)
+        self.on_charge(cpu, task, runtime_ns)?;
+        Ok(true)
+    }
+
+    /// A wake-up that reads the clock of its CPU and charges nothing.
+    fn read_clock(&mut self, kind: &EventKind) {
+        let rest = &self.timeline.reads[self.reads..];
+        self.reads += rest.partition_point(|read| read.wakeup < self.index);
+        if let Some(read) = self.timeline.reads.get(self.reads)
+            && let EventKind::Wakeup { target_cpu, .. } = kind
+            && read.wakeup == self.index
+        {
+            self.driven.read_clock(*target_cpu, read.ahead_ns);
+        }
     }
 
     fn on_yield(&mut self, cpu: u32) -> Told {

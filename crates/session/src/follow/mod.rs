@@ -13,6 +13,7 @@ mod moves;
 mod order;
 mod outcome;
 mod passes;
+mod reads;
 mod stood;
 mod tally;
 mod timeline;

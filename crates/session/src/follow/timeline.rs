@@ -2,6 +2,7 @@
 
 use super::kept::{KeptFinder, KeptSeen};
 use super::passes::{PassFinder, PassSeen};
+use super::reads::{ClockRead, ReadFinder};
 use super::stood::{Stood, StoodFinder};
 use super::yields::{YieldFinder, Yielded};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
@@ -55,6 +56,8 @@ pub(super) struct Timeline {
     pub(super) passes: Vec<PassSeen>,
     /// Charges that belong to wake-ups before them; none in a simulated recording, whose stamps are the clock.
     pub(super) stood: Vec<Stood>,
+    /// Wake-ups that read the clock and charge nothing; none in a simulated recording.
+    pub(super) reads: Vec<ClockRead>,
     /// Yields with their charges; none where callbacks show them.
     pub(super) yields: Vec<Yielded>,
     /// Passes without a switch that charges show, by CPU, in order.
@@ -102,6 +105,7 @@ impl Timeline {
             switches: vec![Vec::new(); cpus],
             passes: Vec::new(),
             stood: Vec::new(),
+            reads: Vec::new(),
             yields: Vec::new(),
             kept: vec![Vec::new(); cpus],
             triggers: vec![Vec::new(); cpus],
@@ -124,6 +128,7 @@ impl Timeline {
         let mut reactions = Reactions::new(cpus);
         let mut passes = PassFinder::new(cpus);
         let mut stood = StoodFinder::new(cpus);
+        let mut reads = ReadFinder::new(trace.tasks().len(), cpus);
         let mut yields = YieldFinder::new(trace.tasks().len(), cpus);
         let mut kept = KeptFinder::new(cpus);
         for (index, event) in trace.events().enumerate() {
@@ -134,6 +139,7 @@ impl Timeline {
                 timeline.take(index, decided, &Event { time_ns, ..event });
                 reactions.take(&Event { time_ns, ..event });
                 stood.take(index, &event);
+                reads.take(index, &event);
                 yields.take(index, &event);
             }
         }
@@ -143,6 +149,7 @@ impl Timeline {
         }
         if !trace.origin.is_simulated() {
             timeline.stood = stood.finish();
+            timeline.reads = reads.finish();
             timeline.kept = kept.finish();
         }
         timeline.reaction_ns = reactions.bound_ns();
