@@ -378,6 +378,8 @@ fn is_in_range(trace: &Trace, event: &Event) -> bool {
             | EventKind::Exit { task: t }
             | EventKind::Nice { task: t, .. }
             | EventKind::RtPrio { task: t, .. }
+            | EventKind::Slice { task: t, .. }
+            | EventKind::Affinity { task: t, .. }
             | EventKind::Tick { task: t }
             | EventKind::Charge { task: t, .. }
             | EventKind::Mark { task: t, .. }

@@ -128,6 +128,11 @@ impl CpuMask {
         self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
     }
 
+    /// The CPUs as ranges, each from its first to its last.
+    pub(crate) fn ranges(&self) -> Vec<(u32, u32)> {
+        CpuList::of(self.iter().map(|cpu| (cpu, cpu)).collect()).0
+    }
+
     /// The CPUs, lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(i, &word)| {

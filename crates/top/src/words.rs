@@ -45,6 +45,12 @@ fn what(trace: &Trace, kind: EventKind) -> String {
             format!("{}'s call returns {result}", task(caller))
         }
         EventKind::Nice { task: changed, nice } => format!("{} has nice {nice}", task(changed)),
+        EventKind::Slice { task: changed, slice_ns } => {
+            format!("{} has slices of {slice_ns} ns", task(changed))
+        }
+        EventKind::Affinity { task: changed, cpus } => {
+            format!("{} may run on {}", task(changed), label(cpus))
+        }
         EventKind::CgroupMove { task: moved, to, .. } => {
             format!("{} goes to cgroup {}", task(moved), cgroup(to))
         }

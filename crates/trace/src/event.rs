@@ -147,6 +147,10 @@ pub enum EventKind {
     Nice { task: TaskId, nice: i8 },
     /// `task` came into a class above the normal one, or has another priority there.
     RtPrio { task: TaskId, prio: RtPrio },
+    /// `task` has slices of its own length now, ns; 0: those of the scheduler (`sched_setattr`).
+    Slice { task: TaskId, slice_ns: u64 },
+    /// `task` may run on other CPUs than before; the label is their list (`0-3,8`).
+    Affinity { task: TaskId, cpus: Label },
     /// `task` moved from one cgroup to another (`cgroup_attach_task`).
     CgroupMove { task: TaskId, from: CgroupId, to: CgroupId },
     /// `cpu.weight` of `cgroup` became `weight` (1…10,000).
@@ -201,6 +205,8 @@ impl EventKind {
             | Self::Exit { task }
             | Self::Nice { task, .. }
             | Self::RtPrio { task, .. }
+            | Self::Slice { task, .. }
+            | Self::Affinity { task, .. }
             | Self::CgroupMove { task, .. }
             | Self::Tick { task }
             | Self::Charge { task, .. }
@@ -224,6 +230,7 @@ impl EventKind {
             Self::ContentionBegin { lock: label, .. }
             | Self::ContentionEnd { lock: label, .. }
             | Self::Mark { label, .. }
+            | Self::Affinity { cpus: label, .. }
             | Self::Param { label }
             | Self::Print { label }
             | Self::Stack { label, .. } => Some(label),

@@ -22,6 +22,7 @@
 mod call;
 mod cgroup;
 mod counter;
+mod cpu_list;
 mod escape;
 mod event;
 mod join;
@@ -40,6 +41,7 @@ mod writers;
 pub use call::Call;
 pub use cgroup::{CgroupId, CgroupInfo};
 pub use counter::{Counter, CounterOf, CounterUnit};
+pub use cpu_list::{cpu_list_text, parse_cpu_list};
 pub use event::{CallbackKind, Event, EventKind, Label, LockFlags};
 pub use join::Joiner;
 pub use loss::Loss;

@@ -46,6 +46,8 @@ const RT_PRIO: u32 = 19;
 const CALL_ENTER: u32 = 20;
 const CALL_EXIT: u32 = 21;
 const CHARGE: u32 = 22;
+const SLICE: u32 = 23;
+const AFFINITY: u32 = 24;
 
 /// What happened, as in [`Packed`]: two words that a function takes in registers. An [`EventKind`] goes through memory,
 /// where reading it as a whole waits for the writing of its fields.
@@ -120,6 +122,8 @@ impl Packed {
             EXIT => EventKind::Exit { task },
             NICE => EventKind::Nice { task, nice: operand as u8 as i8 },
             RT_PRIO => EventKind::RtPrio { task, prio: RtPrio::of_operand(operand) },
+            SLICE => EventKind::Slice { task, slice_ns: value },
+            AFFINITY => EventKind::Affinity { task, cpus: Label(self.b) },
             TICK => EventKind::Tick { task },
             CHARGE => EventKind::Charge { task, runtime_ns: value },
             CALLBACK => EventKind::Callback { kind: CallbackKind::ALL[operand as usize], task },
@@ -161,6 +165,10 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
         EventKind::Exit { task } => (EXIT, 0, task.0, 0, 0),
         EventKind::Nice { task, nice } => (NICE, u32::from(nice as u8), task.0, 0, 0),
         EventKind::RtPrio { task, prio } => (RT_PRIO, prio.operand(), task.0, 0, 0),
+        EventKind::Slice { task, slice_ns } => {
+            (SLICE, 0, task.0, slice_ns as u32, (slice_ns >> 32) as u32)
+        }
+        EventKind::Affinity { task, cpus } => (AFFINITY, 0, task.0, cpus.0, 0),
         EventKind::Tick { task } => (TICK, 0, task.0, 0, 0),
         EventKind::Charge { task, runtime_ns } => {
             (CHARGE, 0, task.0, runtime_ns as u32, (runtime_ns >> 32) as u32)

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::cpu_list::cpu_list_text;
 use crate::escape::escape;
 use crate::{CgroupInfo, Origin, TaskInfo};
 
@@ -58,8 +59,7 @@ pub(crate) fn task_line(out: &mut String, prefix: &str, task: &TaskInfo) {
         let _ = write!(out, " vruntime_ns={vruntime_ns}");
     }
     if let Some(ranges) = &task.allowed_cpus {
-        let ranges: Vec<_> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
-        let _ = write!(out, " cpus={}", ranges.join(","));
+        let _ = write!(out, " cpus={}", cpu_list_text(ranges));
     }
     if let Some(cgroup) = task.cgroup {
         let _ = write!(out, " cgroup={}", cgroup.0);

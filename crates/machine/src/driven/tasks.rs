@@ -163,6 +163,46 @@ impl Driven {
         self.by_clock_of(at, |driven| driven.told(|machine| machine.set_nice(slot, nice)))
     }
 
+    /// `sched_setattr` of a task's own slice length, ns (0: the scheduler's), on a CPU. Callbacks as for a nice value.
+    ///
+    /// # Errors
+    /// A fault of the machine.
+    pub fn set_slice_length(
+        &mut self,
+        cpu: u32,
+        task: TaskId,
+        slice_ns: u64,
+    ) -> Result<(), MachineError> {
+        let Some(slot) = self.slot(task) else { return Ok(()) };
+        self.machine.kernel.this_cpu = cpu;
+        let at = self.machine.kernel.task(slot).cpu;
+        self.by_clock_of(at, |driven| {
+            driven.told(|machine| machine.set_custom_slice(slot, slice_ns))
+        })
+    }
+
+    /// A task may run on these CPUs, given as ranges; where it goes then the recording says. Callbacks: `set_cpumask` and
+    /// those of a task that is taken out of its queue and put back.
+    ///
+    /// # Errors
+    /// A fault of the machine.
+    pub fn set_affinity(
+        &mut self,
+        cpu: u32,
+        task: TaskId,
+        cpus: &[(u32, u32)],
+    ) -> Result<(), MachineError> {
+        let Some(slot) = self.slot(task) else { return Ok(()) };
+        let mask = CpuMask::from_list(&CpuList(cpus.to_vec()));
+        let mask = mask.and(&self.machine.kernel.all_cpus);
+        if mask.is_empty() {
+            return Ok(());
+        }
+        self.machine.kernel.this_cpu = cpu;
+        let at = self.machine.kernel.task(slot).cpu;
+        self.by_clock_of(at, |driven| driven.told(|machine| machine.allow(slot, &mask)))
+    }
+
     /// `cgroup_migrate` of one task, on a CPU. Callbacks: `cgroup_prep_move`, `cgroup_move` and those between.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Changes by a task of its own nice value, slice length and affinity.
 
-use fairground_trace::{EventKind, TaskState};
+use fairground_trace::{EventKind, TaskState, cpu_list_text};
 
 use super::enqueue::Sticky;
 use super::{Machine, Step, Taker};
@@ -45,7 +45,10 @@ impl Machine {
             let kept_ns = slice_ns.clamp(*SLICE_NS.start(), *SLICE_NS.end());
             mem.store_u64(addr + field::CUSTOM_SLICE_NS, kept_ns)?;
             mem.store_u8(addr + field::CUSTOM_SLICE, u8::from(slice_ns != 0))
-        })
+        })?;
+        let task = self.kernel.task(slot).id;
+        self.kernel.emit(self.kernel.this_cpu, 0, EventKind::Slice { task, slice_ns });
+        Ok(())
     }
 
     /// Dequeues a task, changes it, passes its weight to the scheduler and enqueues it, charged to the running CPU.
@@ -70,25 +73,15 @@ impl Machine {
         self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
-    /// `sched_setaffinity`. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then, when the
-    /// task may not stay where it is, those of [`Machine::leave_forbidden_cpu`].
+    /// `sched_setaffinity`. Callbacks: those of [`Machine::allow`]; then, when the task may not stay where it is, those of
+    /// [`Machine::leave_forbidden_cpu`].
     pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
         let mask = mask.and(&self.kernel.all_cpus);
         if mask.is_empty() {
             // The system call fails with EINVAL and changes nothing.
             return Ok(());
         }
-        if self.kernel.task(slot).rt.is_rt() {
-            // It keeps its place in its queue.
-            self.kernel.set_allowed(self.program.memory(), slot, &mask)?;
-        } else {
-            self.at_its_cost(self.kernel.this_cpu, |machine| {
-                machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
-                machine.kernel.set_allowed(machine.program.memory(), slot, &mask)?;
-                machine.tell_cpumask(slot)?;
-                machine.restore(slot)
-            })?;
-        }
+        self.allow(slot, &mask)?;
         let cpu = self.kernel.task(slot).cpu;
         if mask.test(cpu) {
             return Ok(());
@@ -98,6 +91,26 @@ impl Machine {
         }
         let target = self.kernel.any_distribute(&mask).unwrap_or(cpu);
         self.move_queued_task(slot, target)
+    }
+
+    /// `do_set_cpus_allowed`: a task may run on these CPUs, and stays where it is. Callbacks: `stopping`, `quiescent`,
+    /// `set_cpumask`, `runnable`, `running`.
+    pub(crate) fn allow(&mut self, slot: Slot, mask: &CpuMask) -> Step {
+        if self.kernel.task(slot).rt.is_rt() {
+            // It keeps its place in its queue.
+            self.kernel.set_allowed(self.program.memory(), slot, mask)?;
+        } else {
+            self.at_its_cost(self.kernel.this_cpu, |machine| {
+                machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+                machine.kernel.set_allowed(machine.program.memory(), slot, mask)?;
+                machine.tell_cpumask(slot)?;
+                machine.restore(slot)
+            })?;
+        }
+        let task = self.kernel.task(slot).id;
+        let cpus = self.kernel.trace.intern(&cpu_list_text(&mask.ranges()));
+        self.kernel.emit(self.kernel.this_cpu, 0, EventKind::Affinity { task, cpus });
+        Ok(())
     }
 
     /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:

@@ -8,6 +8,7 @@ use fairground_workload::{BUSY_LOOK_NS, Op, Role, SchedPolicy, TimerId};
 use nix::errno::Errno;
 
 use super::clock::{now_ns, sleep_for, sleep_until};
+use super::cpu_list::Ranges;
 use super::plan::CpuSet;
 use super::shared::{ENDED, FailedOperation, LIVING, MARKS_MAX};
 use super::spin::touch;
@@ -74,11 +75,7 @@ impl Task<'_> {
             Op::SetNice(nice) => self.set_nice(*nice),
             Op::SetPolicy(policy) => self.change_policy(*policy),
             Op::SetSlice(slice_ns) => self.set_slice(*slice_ns),
-            Op::SetAffinity(cpus) => {
-                if !CpuSet::new(&cpus.0).apply() {
-                    self.record_failure(FailedOperation::Affinity);
-                }
-            }
+            Op::SetAffinity(cpus) => self.set_affinity(&cpus.0),
             Op::SetCgroup(cgroup) => self.enter_cgroup(*cgroup),
             Op::SetCgroupWeight(cgroup, weight) => self.set_weight(*cgroup, *weight),
             Op::Mark(label) => self.mark(label),
@@ -278,8 +275,18 @@ impl Task<'_> {
             libc::syscall(libc::SYS_sched_getattr, 0, address, size_of::<SchedAttributes>(), 0)
         };
         if status != 0 || (slice_ns != 0 && attributes.runtime_ns == 0) {
-            self.record_failure(FailedOperation::Slice);
+            return self.record_failure(FailedOperation::Slice);
         }
+        let pid = self.slot.tid.load(SeqCst);
+        self.write_marker(format_args!("fairground:slice pid={pid} slice_ns={slice_ns}"));
+    }
+
+    fn set_affinity(&self, cpus: &[(u32, u32)]) {
+        if !CpuSet::new(cpus).apply() {
+            return self.record_failure(FailedOperation::Affinity);
+        }
+        let (pid, cpus) = (self.slot.tid.load(SeqCst), Ranges(cpus));
+        self.write_marker(format_args!("fairground:affinity pid={pid} cpus={cpus}"));
     }
 
     pub(super) fn enter_cgroup(&self, cgroup: usize) {

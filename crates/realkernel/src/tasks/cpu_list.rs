@@ -9,3 +9,28 @@ pub(crate) fn parse_cpu_list(text: &str) -> Vec<(u32, u32)> {
     };
     text.split(',').filter_map(range).collect()
 }
+
+/// Writes ranges as a CPU list, without allocation.
+pub(super) struct Ranges<'a>(pub(super) &'a [(u32, u32)]);
+
+impl std::fmt::Display for Ranges<'_> {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, (first, last)) in self.0.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(to, "{comma}{first}-{last}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_they_are_written() {
+        let ranges = [(0, 3), (8, 8)];
+        assert_eq!(Ranges(&ranges).to_string(), "0-3,8-8");
+        assert_eq!(parse_cpu_list("0-3,8-8"), ranges);
+    }
+}

@@ -145,6 +145,10 @@ impl Follower<'_> {
                 allowed_cpus: info.allowed_cpus.as_deref(),
                 cgroup: info.cgroup.map_or(0, |cgroup| cgroup.0),
             },
-        )
+        )?;
+        match info.slice_ns {
+            Some(slice_ns) => self.driven.set_slice_length(cpu, task, slice_ns),
+            None => Ok(()),
+        }
     }
 }

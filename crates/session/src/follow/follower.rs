@@ -2,7 +2,9 @@
 
 use fairground_analysis::states::{Observer, States};
 use fairground_machine::{Driven, MachineError, Placement, Wake};
-use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{
+    Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace, parse_cpu_list,
+};
 
 use super::judge::Asked;
 use super::knowledge::Knowledge;
@@ -144,6 +146,16 @@ impl<'a> Follower<'a> {
                     self.join_class(trace, task, cpu)?;
                 }
                 self.driven.set_nice(cpu, task, nice)?;
+                self.after_step()
+            }
+            EventKind::Slice { task, slice_ns } => {
+                self.driven.set_slice_length(cpu, task, slice_ns)?;
+                self.after_step()
+            }
+            EventKind::Affinity { task, cpus } => {
+                if let Some(cpus) = parse_cpu_list(trace.label(cpus)) {
+                    self.driven.set_affinity(cpu, task, &cpus)?;
+                }
                 self.after_step()
             }
             EventKind::RtPrio { task, .. } => {

@@ -76,6 +76,8 @@ impl KeptFinder {
             | EventKind::Exit { .. }
             | EventKind::Nice { .. }
             | EventKind::RtPrio { .. }
+            | EventKind::Slice { .. }
+            | EventKind::Affinity { .. }
             | EventKind::CgroupMove { .. }
             | EventKind::CgroupWeight { .. }
             | EventKind::Migrate { .. }

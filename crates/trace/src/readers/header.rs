@@ -121,18 +121,9 @@ pub(super) fn own_comment(text: &str) -> Option<Remark> {
                 value(fixed, "vruntime_ns=").and_then(|vruntime_ns| vruntime_ns.parse().ok());
             info.cgroup =
                 value(fixed, "cgroup=").and_then(|cgroup| cgroup.parse().ok()).map(CgroupId);
-            info.allowed_cpus = value(fixed, "cpus=").and_then(cpu_ranges);
+            info.allowed_cpus = value(fixed, "cpus=").and_then(crate::cpu_list::parse_cpu_list);
             Some(Remark::Task(info))
         }
         _ => None,
     }
-}
-
-/// `0-3,5` as inclusive ranges.
-fn cpu_ranges(text: &str) -> Option<Vec<(u32, u32)>> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some((first.parse().ok()?, last.parse().ok()?))
-    };
-    text.split(',').filter(|part| !part.is_empty()).map(range).collect()
 }

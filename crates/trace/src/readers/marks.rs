@@ -5,6 +5,8 @@
 //! tracing_mark_write: fairground:param name=value
 //! tracing_mark_write: fairground:nice pid=77 nice=-5
 //! tracing_mark_write: fairground:prio pid=77 prio=49
+//! tracing_mark_write: fairground:slice pid=77 slice_ns=3000000
+//! tracing_mark_write: fairground:affinity pid=77 cpus=0-3,8
 //! tracing_mark_write: fairground:callback enqueue pid=77
 //! tracing_mark_write: fairground:call_enter pid=77 call=read object=3
 //! tracing_mark_write: fairground:call_exit pid=77 result=-11
@@ -35,6 +37,15 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
         "prio" => {
             let prio = RtPrio::new(value(rest, "prio=")?.parse().ok()?)?;
             Stated::Event(EventKind::RtPrio { task: pid("pid=", rest)?, prio })
+        }
+        "slice" => {
+            let slice_ns = value(rest, "slice_ns=")?.parse().ok()?;
+            Stated::Event(EventKind::Slice { task: pid("pid=", rest)?, slice_ns })
+        }
+        "affinity" => {
+            let cpus = value(rest, "cpus=")?.to_owned();
+            let task = pid("pid=", rest)?;
+            Stated::WithText(EventKind::Affinity { task, cpus: NO_LABEL }, cpus)
         }
         "callback" => {
             let name = rest.split(' ').next()?;

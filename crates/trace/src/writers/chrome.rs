@@ -177,6 +177,13 @@ impl<'a> Text<'a> {
             EventKind::RtPrio { task, prio } => {
                 self.instant(TASKS, task.0, at_ns, &format!("priority {}", prio.prio()));
             }
+            EventKind::Slice { task, slice_ns } => {
+                self.instant(TASKS, task.0, at_ns, &format!("slice {slice_ns} ns"));
+            }
+            EventKind::Affinity { task, cpus } => {
+                let name = format!("may run on {}", trace.label(cpus));
+                self.instant(TASKS, task.0, at_ns, &name);
+            }
             EventKind::CallEnter { task, call, object } => {
                 self.instant(TASKS, task.0, at_ns, &format!("{} {object:#x}", call.name()));
             }

@@ -206,6 +206,13 @@ impl<'a> Text<'a> {
             EventKind::RtPrio { task, prio } => {
                 write!(self.out, "fairground:prio pid={} prio={}", self.pid(task), prio.prio())
             }
+            EventKind::Slice { task, slice_ns } => {
+                write!(self.out, "fairground:slice pid={} slice_ns={slice_ns}", self.pid(task))
+            }
+            EventKind::Affinity { task, cpus } => {
+                let (pid, cpus) = (self.pid(task), escape(trace.label(cpus)));
+                write!(self.out, "fairground:affinity pid={pid} cpus={cpus}")
+            }
             EventKind::CallEnter { task, call, object } => {
                 let (pid, call) = (self.pid(task), call.name());
                 write!(self.out, "fairground:call_enter pid={pid} call={call} object={object}")

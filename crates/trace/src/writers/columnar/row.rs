@@ -55,6 +55,12 @@ impl<'a> Row<'a> {
             EventKind::Exit { task } => of("exit", task),
             EventKind::Nice { task, nice } => Row { nice: Some(nice), ..of("nice", task) },
             EventKind::RtPrio { task, prio } => Row { prio: Some(prio), ..of("rt_prio", task) },
+            EventKind::Slice { task, slice_ns } => {
+                Row { value: Some(slice_ns), ..of("slice", task) }
+            }
+            EventKind::Affinity { task, cpus } => {
+                Row { label: label(cpus), ..of("affinity", task) }
+            }
             EventKind::CgroupMove { task, from, to } => Row {
                 label: Some(path(to)),
                 detail: Some(Detail::Path(path(from))),

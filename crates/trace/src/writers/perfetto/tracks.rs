@@ -181,6 +181,12 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
         EventKind::RtPrio { task, prio } => {
             (Key::Task(task), named(INSTANT, format!("priority {}", prio.prio())))
         }
+        EventKind::Slice { task, slice_ns } => {
+            (Key::Task(task), named(INSTANT, format!("slice {slice_ns} ns")))
+        }
+        EventKind::Affinity { task, cpus } => {
+            (Key::Task(task), named(INSTANT, format!("may run on {}", trace.label(cpus))))
+        }
         EventKind::CallEnter { task, call, object } => {
             (Key::Task(task), named(INSTANT, format!("{} {object:#x}", call.name())))
         }
