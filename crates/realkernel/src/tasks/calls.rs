@@ -205,7 +205,7 @@ impl Task<'_> {
         }
     }
 
-    fn set_nice(&self, nice: i8) {
+    pub(super) fn set_nice(&self, nice: i8) {
         if !super::fork::set_nice(nice) {
             return self.record_failure(FailedOperation::Nice);
         }

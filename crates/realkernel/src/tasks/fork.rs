@@ -222,10 +222,10 @@ impl Task<'_> {
         if self.group.memory_bytes > 0 {
             self.get_memory();
         }
-        if nice != spec.nice && !set_nice(spec.nice) {
-            self.record_failure(FailedOperation::Nice);
-        }
         self.nice.set(spec.nice);
+        if nice != spec.nice {
+            self.set_nice(spec.nice);
+        }
         if let Some(cpus) = &spec.cpus
             && !CpuSet::new(&cpus.0).apply()
         {

@@ -99,6 +99,10 @@ fn deciding(scheduler: &Scheduler) -> Vec<(Decision, DecidedBy)> {
     Decision::ALL.into_iter().filter_map(of).collect()
 }
 
+/// The rule of a scheduler that what a task runs after a preempting wake-up is charged to its successor. In a recording
+/// with charges that is done already.
+const CARRIES_CHARGES: &str = "rule_clock_stands";
+
 impl FollowPlan<'_> {
     /// Follows the whole recording, or until the scheduler is ejected or the run is not wanted any more.
     ///
@@ -115,6 +119,10 @@ impl FollowPlan<'_> {
                        sched_migrate_task, sched_process_fork and sched_process_exit; `fairground record` does"));
         }
         let mut settings = self.scheduler.object.settings.clone();
+        let carries = self.scheduler.object.object.global(CARRIES_CHARGES).is_some();
+        settings.extend(
+            (carries && timeline.has_charges).then(|| Setting::initial(CARRIES_CHARGES, "off")),
+        );
         settings.extend(self.settings);
         let failed = |error: &dyn std::fmt::Display| Failure::new(format_args!("{label}: {error}"));
         let driven = Driven::new(&self.machine, &self.scheduler.policy, &settings, self.trace)

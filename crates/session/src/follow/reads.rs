@@ -135,8 +135,7 @@ mod tests {
 
     const RUNS: TaskId = TaskId(1);
     const WOKEN: TaskId = TaskId(2);
-    const WAKING: EventKind =
-        EventKind::Waking { task: WOKEN, waker: TaskId::IDLE, target_cpu: 0 };
+    const WAKING: EventKind = EventKind::Waking { task: WOKEN, waker: TaskId::IDLE, target_cpu: 0 };
     const WAKEUP: EventKind = EventKind::Wakeup { task: WOKEN, target_cpu: 0 };
     const CHARGE: EventKind = EventKind::Charge { task: RUNS, runtime_ns: 1 };
 

@@ -95,7 +95,10 @@ mod tests {
         let runs = leaves(TaskState::Runnable);
         assert_eq!(found(&[CHARGE, YIELD, CHARGE, CHARGE, runs, CHARGE]), [(2, false)]);
         assert_eq!(found(&[YIELD, CHARGE, EXIT, CHARGE]), [(1, true)]);
-        assert_eq!(found(&[YIELD, EventKind::Tick { task: TASK }, CHARGE, CHARGE, runs]), [(3, false)]);
+        assert_eq!(
+            found(&[YIELD, EventKind::Tick { task: TASK }, CHARGE, CHARGE, runs]),
+            [(3, false)]
+        );
     }
 
     #[test]
