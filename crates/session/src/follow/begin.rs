@@ -4,7 +4,7 @@
 //! is, so the machine begins a while earlier, in which each of them wakes up once and sleeps.
 
 use fairground_machine::{NewTask, Wake};
-use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{CgroupId, Event, EventKind, TaskId, TaskState, Trace};
 
 use super::follower::{Follower, Told};
 
@@ -94,6 +94,13 @@ impl Follower<'_> {
             self.driven.wake(cpu, task, cpu, None, how)?;
             self.switch_to(cpu, None, task)?;
             self.switch_to(cpu, Some(TaskState::Sleeping), TaskId::IDLE)?;
+        }
+        // One outside of control groups if there is one: a group that has just run is behind those that have not.
+        let is_of_group = |one: &&Present| {
+            trace.tasks()[one.task.index()].cgroup.is_some_and(|cgroup| cgroup != CgroupId::ROOT)
+        };
+        let (of_groups, others): (Vec<_>, Vec<_>) = present.iter().partition(is_of_group);
+        for &Present { task, cpu, .. } in others.into_iter().chain(of_groups) {
             lives[cpu as usize].get_or_insert(task);
         }
         let lives =

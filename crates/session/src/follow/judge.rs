@@ -19,6 +19,10 @@ impl Follower<'_> {
         if next == chosen {
             return self.tally.agree(Decision::Pick);
         }
+        if self.is_pulled(cpu, next) || self.judge_pull(cpu, chosen) {
+            // Only one of the two had this task to pick: the moves differ.
+            return;
+        }
         let kind = if next.is_idle() {
             Kind::RunsInsteadOfIdle
         } else if chosen.is_idle() {

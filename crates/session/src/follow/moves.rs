@@ -124,6 +124,24 @@ impl Follower<'_> {
         }
     }
 
+    /// Whether the recording has moved a task to a CPU for this pass, and the scheduler has left it elsewhere.
+    pub(super) fn is_pulled(&self, cpu: u32, task: TaskId) -> bool {
+        self.moves.expected.iter().any(|open| open.task == task)
+            && self.driven.cpu_of(task).is_some_and(|at| at != cpu)
+    }
+
+    /// Counts a task that the scheduler has chosen and that waits on another CPU in the recording. False: it does not.
+    pub(super) fn judge_pull(&mut self, cpu: u32, task: TaskId) -> bool {
+        let recorded = self.moves.recorded[task.index()];
+        if task.is_idle() || recorded == cpu {
+            return false;
+        }
+        let (of_recording, of_scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(cpu));
+        let kind = Kind::OnlySchedulerMoves;
+        self.differ(Decision::Move, kind, (cpu, task), of_recording, of_scheduler, &[task]);
+        true
+    }
+
     fn settle_move(&mut self, open: Open, kind: Kind) -> Told {
         let Open { task, cpu, .. } = open;
         let recorded = self.moves.recorded[task.index()];

@@ -63,7 +63,8 @@ impl Follower<'_> {
         if !self.timeline.has_charges {
             return Ok(now_ns);
         }
-        for ((cpu, _), mut sleepers) in queues(trace, present) {
+        // The root's queues last: the tasks of a group run for it, too, and it sleeps as long as they do.
+        for ((cpu, _), mut sleepers) in queues(trace, present).into_iter().rev() {
             sleepers.sort_by_key(|sleeper| sleeper.vruntime_ns);
             for sleeper in &sleepers {
                 self.driven.wake(cpu, sleeper.task, cpu, None, Wake::default())?;

@@ -132,13 +132,23 @@ mod tests {
     #[test]
     fn a_preempting_wake_up_has_the_charge_of_the_pass() {
         let preempts = switch(TaskState::Runnable);
-        assert_eq!(found(&[WAKEUP, charge(5), preempts]), [Stood { wakeup: 0, charge: 1 }]);
+        // Charged at 0, woken at 10, charged at 20 for what lay before the wake-up.
+        assert_eq!(
+            found(&[charge(9), WAKEUP, charge(11), preempts]),
+            [Stood { wakeup: 1, charge: 2 }]
+        );
+        // The pass has read the clock.
+        assert_eq!(found(&[charge(9), WAKEUP, charge(19), preempts]), []);
         // Charged twice, charged by the wake-up, or after a tick: the clock was read since.
-        assert_eq!(found(&[WAKEUP, charge(5), charge(5), preempts]), []);
+        assert_eq!(found(&[charge(9), WAKEUP, charge(11), charge(5), preempts]), []);
         assert_eq!(found(&[charge(5), WAKEUP, preempts]), []);
-        assert_eq!(found(&[WAKEUP, EventKind::Tick { task: RUNS }, charge(5), preempts]), []);
+        let tick = EventKind::Tick { task: RUNS };
+        assert_eq!(found(&[charge(9), WAKEUP, tick, charge(11), preempts]), []);
         // Of two wake-ups the last one read the clock.
-        assert_eq!(found(&[WAKEUP, WAKEUP, charge(5), preempts]), [Stood { wakeup: 1, charge: 2 }]);
+        assert_eq!(
+            found(&[charge(9), WAKEUP, WAKEUP, charge(21), preempts]),
+            [Stood { wakeup: 2, charge: 3 }]
+        );
     }
 
     #[test]
