@@ -2,9 +2,7 @@
 
 use fairground_analysis::states::{Observer, States};
 use fairground_machine::{Driven, MachineError, Placement, Wake};
-use fairground_trace::{
-    Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace, parse_cpu_list,
-};
+use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
 
 use super::judge::Asked;
 use super::knowledge::Knowledge;
@@ -141,69 +139,13 @@ impl<'a> Follower<'a> {
             EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(cpu, task, to_cpu),
             EventKind::Callback { kind: CallbackKind::Yield, .. } => self.on_yield(cpu),
             EventKind::Exit { task } => self.driven.begin_exit(task),
-            EventKind::Nice { task, nice } => {
-                if !std::mem::replace(&mut self.of_class[task.index()], true) {
-                    self.join_class(trace, task, cpu)?;
-                }
-                self.driven.set_nice(cpu, task, nice)?;
-                self.after_step()
-            }
-            EventKind::Slice { task, slice_ns } => {
-                self.driven.set_slice_length(cpu, task, slice_ns)?;
-                self.after_step()
-            }
-            EventKind::Affinity { task, cpus } => {
-                if let Some(cpus) = parse_cpu_list(trace.label(cpus)) {
-                    self.driven.set_affinity(cpu, task, &cpus)?;
-                }
-                self.after_step()
-            }
-            EventKind::RtPrio { task, .. } => {
-                if std::mem::replace(&mut self.of_class[task.index()], false) {
-                    self.leave_class(task)?;
-                }
-                self.after_step()
-            }
-            EventKind::CgroupMove { task, to, .. } => {
-                self.driven.move_to_cgroup(cpu, task, to.0)?;
-                self.after_step()
-            }
-            EventKind::CgroupWeight { cgroup, weight } => {
-                self.driven.set_cgroup_weight(cpu, cgroup.0, weight)?;
-                self.after_step()
-            }
-            _ => Ok(()),
+            _ => self.change(trace, cpu, event.kind),
         }
     }
 
     /// Whether a task is the scheduler's and sleeps.
     fn sleeps(&self, task: TaskId) -> bool {
         self.of_class[task.index()] && self.driven.exists(task) && !self.driven.is_runnable(task)
-    }
-
-    /// A task comes into the scheduler's class. If it runs, the machine resumes it at the next event of its CPU.
-    fn join_class(&mut self, trace: &Trace, task: TaskId, cpu: u32) -> Told {
-        match self.driven.exists(task) {
-            true => Ok(()),
-            false => self.create(trace, task, None, cpu),
-        }
-    }
-
-    /// A task goes into another class: for the scheduler it sleeps.
-    fn leave_class(&mut self, task: TaskId) -> Told {
-        let Some(cpu) = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task)) else {
-            return Ok(());
-        };
-        let running = self.driven.running(cpu);
-        if running == task {
-            return self.driven.take_cpu(cpu, Some(TaskState::Sleeping));
-        }
-        let was_taken = self.driven.is_taken(cpu);
-        self.driven.pick(cpu, None)?;
-        self.driven.run(task)?;
-        self.driven.pick(cpu, Some(TaskState::Sleeping))?;
-        self.driven.run(running)?;
-        if was_taken { self.driven.take_cpu(cpu, None) } else { Ok(()) }
     }
 
     fn on_waking(&mut self, cpu: u32, task: TaskId, waker: TaskId) -> Told {

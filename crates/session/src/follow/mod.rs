@@ -5,6 +5,7 @@
 //! what was recorded; [`Timeline`] says what the recording decided where no event does.
 
 mod begin;
+mod changes;
 mod follower;
 mod judge;
 mod kept;
