@@ -75,6 +75,8 @@ fn expected(kind: EventKind) -> (&'static str, Option<TaskId>, Option<TaskId>, O
         EventKind::Exit { task } => ("exit", Some(task), None, None),
         EventKind::Nice { task, .. } => ("nice", Some(task), None, None),
         EventKind::RtPrio { task, .. } => ("rt_prio", Some(task), None, None),
+        EventKind::Slice { task, slice_ns } => ("slice", Some(task), None, Some(slice_ns)),
+        EventKind::Affinity { task, .. } => ("affinity", Some(task), None, None),
         EventKind::CallEnter { task, object, .. } => ("call_enter", Some(task), None, Some(object)),
         EventKind::CallExit { task, result } => {
             ("call_exit", Some(task), None, Some(result as u64))
@@ -114,6 +116,7 @@ fn check_row(trace: &Trace, event: &Event, batch: &RecordBatch, row: usize) {
     }
     let label = match event.kind {
         EventKind::Mark { label, .. }
+        | EventKind::Affinity { cpus: label, .. }
         | EventKind::Param { label }
         | EventKind::Print { label }
         | EventKind::Stack { label, .. } => Some(trace.label(label)),

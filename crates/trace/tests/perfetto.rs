@@ -189,6 +189,7 @@ proptest! {
         prop_assert_eq!(values, marks);
         let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. }
             | EventKind::CallEnter { .. } | EventKind::CallExit { .. } | EventKind::RtPrio { .. } | EventKind::Callback { .. }
+            | EventKind::Slice { .. } | EventKind::Affinity { .. }
             | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. }
             | EventKind::CgroupWeight { .. })).count();
         prop_assert_eq!(instants, others);

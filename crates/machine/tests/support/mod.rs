@@ -159,6 +159,8 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::Fork { parent, child } => format!("fork {} by {}", n(child), n(parent)),
         EventKind::Exit { task } => format!("exit {}", n(task)),
         EventKind::RtPrio { task, prio } => format!("prio {} {}", n(task), prio.prio()),
+        EventKind::Slice { task, slice_ns } => format!("slice {} {slice_ns}", n(task)),
+        EventKind::Affinity { task, .. } => format!("affinity {}", n(task)),
         EventKind::CallEnter { task, call, object } => {
             format!("enter {} {} {object:#x}", n(task), call.name())
         }

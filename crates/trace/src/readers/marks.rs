@@ -43,9 +43,9 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
             Stated::Event(EventKind::Slice { task: pid("pid=", rest)?, slice_ns })
         }
         "affinity" => {
-            let cpus = value(rest, "cpus=")?.to_owned();
-            let task = pid("pid=", rest)?;
-            Stated::WithText(EventKind::Affinity { task, cpus: NO_LABEL }, cpus)
+            let (numbers, cpus) = rest.split_once(" cpus=")?;
+            let task = pid("pid=", numbers)?;
+            Stated::WithText(EventKind::Affinity { task, cpus: NO_LABEL }, cpus.to_owned())
         }
         "callback" => {
             let name = rest.split(' ').next()?;

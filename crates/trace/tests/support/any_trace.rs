@@ -39,6 +39,8 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
         task().prop_map(|task| EventKind::Exit { task }),
         (real(), -20..=19_i8).prop_map(|(task, nice)| EventKind::Nice { task, nice }),
         (real(), rt_prio()).prop_map(|(task, prio)| EventKind::RtPrio { task, prio }),
+        (task(), any::<u64>()).prop_map(|(task, slice_ns)| EventKind::Slice { task, slice_ns }),
+        (task(), label()).prop_map(|(task, cpus)| EventKind::Affinity { task, cpus }),
         task().prop_map(|task| EventKind::Tick { task }),
         (task(), any::<u64>())
             .prop_map(|(task, runtime_ns)| EventKind::Charge { task, runtime_ns }),
