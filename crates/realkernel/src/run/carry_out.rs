@@ -98,11 +98,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
-    {
-        // Beside a queued runner they would keep what is owed to them.
-        let _above = AboveOthers::rise(workload);
-        executor.wake_each();
-    }
+    wake_each(&executor, workload);
     let mut detailed = recorder.as_mut().filter(|_| has_details(job));
     if let Some(recorder) = &mut detailed {
         recorder.describe_tasks();
@@ -193,6 +189,12 @@ fn early_end(job: &Job, start_ns: u64, end_ns: u64, notes: &mut Vec<String>) {
     for (_, name) in late.filter(|(at_ns, _)| at_ns.is_some_and(|at_ns| at_ns >= took_ns)) {
         notes.push(format!("`{name}` was not set, because the run ended before its time"));
     }
+}
+
+/// Each task wakes up alone. Beside a queued runner it would keep what is owed to it.
+fn wake_each(executor: &Executor, workload: &Workload) {
+    let _above = AboveOthers::rise(workload);
+    executor.wake_each();
 }
 
 /// Puts the runner into a higher scheduling class than the tasks, if permitted, so that they do not delay it.

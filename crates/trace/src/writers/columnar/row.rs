@@ -30,9 +30,6 @@ pub(super) enum Detail<'a> {
 impl<'a> Row<'a> {
     pub(super) fn of(trace: &'a Trace, event: &Event) -> Self {
         let label = |label: Label| Some(trace.label(label));
-        let path = |cgroup: CgroupId| {
-            trace.cgroups().get(cgroup.index()).map_or("", |info| info.path.as_str())
-        };
         // There the idle task represents an unknown task.
         let known = |task: TaskId| Some(task).filter(|task| !task.is_idle());
         let row = |kind| Row { kind, ..Row::default() };
@@ -53,23 +50,12 @@ impl<'a> Row<'a> {
             }
             EventKind::Fork { parent, child } => Row { other: Some(child), ..of("fork", parent) },
             EventKind::Exit { task } => of("exit", task),
-            EventKind::Nice { task, nice } => Row { nice: Some(nice), ..of("nice", task) },
-            EventKind::RtPrio { task, prio } => Row { prio: Some(prio), ..of("rt_prio", task) },
-            EventKind::Slice { task, slice_ns } => {
-                Row { value: Some(slice_ns), ..of("slice", task) }
-            }
-            EventKind::Affinity { task, cpus } => {
-                Row { label: label(cpus), ..of("affinity", task) }
-            }
-            EventKind::CgroupMove { task, from, to } => Row {
-                label: Some(path(to)),
-                detail: Some(Detail::Path(path(from))),
-                ..of("cgroup_move", task)
-            },
-            EventKind::CgroupWeight { cgroup, weight } => {
-                let value = Some(u64::from(weight));
-                Row { label: Some(path(cgroup)), value, ..row("cgroup_weight") }
-            }
+            EventKind::Nice { .. }
+            | EventKind::RtPrio { .. }
+            | EventKind::Slice { .. }
+            | EventKind::Affinity { .. }
+            | EventKind::CgroupMove { .. }
+            | EventKind::CgroupWeight { .. } => Self::of_change(trace, event.kind),
             EventKind::Tick { task } => of("tick", task),
             EventKind::Charge { task, runtime_ns } => {
                 Row { value: Some(runtime_ns), ..of("charge", task) }
@@ -102,6 +88,34 @@ impl<'a> Row<'a> {
             EventKind::Param { label: text } => Row { label: label(text), ..row("param") },
             EventKind::Print { label: text } => Row { label: label(text), ..row("print") },
             EventKind::Lost { count } => Row { value: Some(count), ..row("lost") },
+        }
+    }
+
+    /// A change of a task's attributes, or of a control group's.
+    fn of_change(trace: &'a Trace, kind: EventKind) -> Self {
+        let path = |cgroup: CgroupId| {
+            trace.cgroups().get(cgroup.index()).map_or("", |info| info.path.as_str())
+        };
+        let of = |kind, task| Row { kind, task: Some(task), ..Row::default() };
+        match kind {
+            EventKind::Nice { task, nice } => Row { nice: Some(nice), ..of("nice", task) },
+            EventKind::RtPrio { task, prio } => Row { prio: Some(prio), ..of("rt_prio", task) },
+            EventKind::Slice { task, slice_ns } => {
+                Row { value: Some(slice_ns), ..of("slice", task) }
+            }
+            EventKind::Affinity { task, cpus } => {
+                Row { label: Some(trace.label(cpus)), ..of("affinity", task) }
+            }
+            EventKind::CgroupMove { task, from, to } => Row {
+                label: Some(path(to)),
+                detail: Some(Detail::Path(path(from))),
+                ..of("cgroup_move", task)
+            },
+            EventKind::CgroupWeight { cgroup, weight } => {
+                let value = Some(u64::from(weight));
+                Row { label: Some(path(cgroup)), value, kind: "cgroup_weight", ..Row::default() }
+            }
+            _ => Row::default(),
         }
     }
 }
