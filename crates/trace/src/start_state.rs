@@ -55,8 +55,11 @@ pub(crate) fn task_line(out: &mut String, prefix: &str, task: &TaskInfo) {
     if let Some(slice_ns) = task.slice_ns {
         let _ = write!(out, " slice_ns={slice_ns}");
     }
-    if let Some(vruntime_ns) = task.vruntime_ns {
-        let _ = write!(out, " vruntime_ns={vruntime_ns}");
+    if let Some(ahead_ns) = task.vruntime_ahead_ns {
+        let _ = write!(out, " vruntime_ahead_ns={ahead_ns}");
+    }
+    if let Some(cpu) = task.last_cpu {
+        let _ = write!(out, " last_cpu={cpu}");
     }
     if let Some(ranges) = &task.allowed_cpus {
         let _ = write!(out, " cpus={}", cpu_list_text(ranges));

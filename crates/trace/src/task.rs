@@ -38,9 +38,11 @@ pub struct TaskInfo {
     pub policy: Option<Policy>,
     /// The length of its own slice at its first appearance, ns; `None` when it is unknown, or the scheduler's.
     pub slice_ns: Option<u64>,
-    /// Its virtual runtime in its queue when the recording begins, ns (`se.vruntime` of `/proc/PID/sched`); `None` when
-    /// it is unknown. Only the differences between tasks of one queue mean something.
-    pub vruntime_ns: Option<i64>,
+    /// How far its virtual runtime is ahead of `min_vruntime` of its queue, on its [last CPU](TaskInfo::last_cpu), when
+    /// the recording begins, ns; negative: behind it. `None` when it is unknown.
+    pub vruntime_ahead_ns: Option<i64>,
+    /// The CPU on which it ran last when the recording begins; `None` when it is unknown.
+    pub last_cpu: Option<u32>,
     /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or unknown.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,
     /// The cgroup at its first appearance; `None` when it is unknown, or there are no cgroups. Later changes are
@@ -58,7 +60,8 @@ impl TaskInfo {
             rt_prio: None,
             policy: None,
             slice_ns: None,
-            vruntime_ns: None,
+            vruntime_ahead_ns: None,
+            last_cpu: None,
             allowed_cpus: None,
             cgroup: None,
         }

@@ -218,8 +218,11 @@ impl Trace {
                 let policy = policy.map_or(u64::MAX, |policy| policy as u64);
                 digest.words(&[policy, slice_ns.unwrap_or(u64::MAX)]);
             }
-            if let Some(vruntime_ns) = task.vruntime_ns {
-                digest.words(&[vruntime_ns as u64]);
+            if let (ahead_ns, last_cpu) = (task.vruntime_ahead_ns, task.last_cpu)
+                && (ahead_ns.is_some() || last_cpu.is_some())
+            {
+                let ahead_ns = ahead_ns.unwrap_or(i64::MAX) as u64;
+                digest.words(&[ahead_ns, last_cpu.map_or(u64::MAX, u64::from)]);
             }
             let ranges = task.allowed_cpus.as_deref();
             digest.words(&[ranges.map_or(u64::MAX, |ranges| ranges.len() as u64)]);

@@ -22,7 +22,7 @@ mod clocks;
 mod passes;
 mod tasks;
 
-use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_trace::{EventKind, TaskId, TaskInfo, Trace};
 use fairground_workload::{Cgroup, Workload};
 
 use crate::events::EventHandle;
@@ -38,6 +38,9 @@ pub use tasks::{NewTask, Placement, Wake};
 /// Timers of the scheduler that may expire at one instant.
 const TIMERS_AT_ONCE_MAX: u32 = 1 << 17;
 
+/// The name of tasks that the recording does not have.
+const EARLIER: &str = "earlier";
+
 /// A task that went to another CPU's run queue.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
@@ -52,6 +55,8 @@ pub struct Driven {
     machine: Machine,
     /// By number in the recording; `None`: it does not exist.
     tasks: Vec<Option<Slot>>,
+    /// The first of the numbers that are not in the recording.
+    earliest: TaskId,
     /// Tasks made so far.
     births: u32,
     pass: Option<Pass>,
@@ -94,14 +99,19 @@ impl Driven {
         for task in &recording.tasks()[1..] {
             machine.kernel.trace.add_task(task.clone());
         }
+        for _ in 0..config.cpus() {
+            machine.kernel.trace.add_task(TaskInfo::new(0, EARLIER));
+        }
         machine.load().map_err(MachineError::Memory)?;
         let taken = vec![false; config.cpus() as usize];
-        let tasks = vec![None; recording.tasks().len()];
+        let earliest = TaskId(recording.tasks().len() as u32);
+        let tasks = vec![None; earliest.index() + config.cpus() as usize];
         let read_ns = vec![0; config.cpus() as usize];
         let charged_ns = vec![recording.start_ns; config.cpus() as usize];
         Ok(Driven {
             machine,
             tasks,
+            earliest,
             births: 0,
             pass: None,
             taken,
@@ -161,6 +171,12 @@ impl Driven {
     /// something to run.
     pub fn wants_pass(&self, cpu: u32) -> bool {
         self.machine.kernel.cpus[cpu as usize].need_resched
+    }
+
+    /// The number of a task that the recording does not have, one for each CPU: to be made, to have run before the
+    /// recording begins, and to be removed.
+    pub fn earlier(&self, cpu: u32) -> TaskId {
+        TaskId(self.earliest.0 + cpu)
     }
 
     /// What a CPU runs; [`TaskId::IDLE`] for the idle task.

@@ -19,6 +19,7 @@ mod session;
 mod snapshot;
 mod stats;
 mod trace_dat;
+mod vruntimes;
 
 pub use error::RecordError;
 pub use follow::{Following, Part};

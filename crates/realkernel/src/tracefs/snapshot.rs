@@ -9,6 +9,7 @@ use fairground_trace::{
 };
 
 use super::recorder::numbers;
+use super::vruntimes::{Queues, last_cpu};
 use crate::run::kernel_info;
 use crate::tasks::{parse_cpu_list, scheduling_of};
 
@@ -41,9 +42,6 @@ impl Snapshot {
 
     /// Adds the tasks that were made since. Called a second time when events are recorded: later ones have an event.
     pub(super) fn add_tasks(&mut self) {
-        for (tid, known) in &mut self.tasks {
-            known.vruntime_ns = vruntime_ns(*tid);
-        }
         for pid in numbers("/proc") {
             for tid in numbers(&format!("/proc/{pid}/task")) {
                 if self.tasks.len() < TASKS_MAX && !self.tasks.contains_key(&tid) {
@@ -51,6 +49,19 @@ impl Snapshot {
                     self.tasks.extend(info.map(|info| (tid, info)));
                 }
             }
+        }
+        self.place_tasks();
+    }
+
+    /// Where each task is now: its CPU, and its place in the queue there.
+    fn place_tasks(&mut self) {
+        let queues = Queues::read();
+        for (&tid, known) in &mut self.tasks {
+            let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+            known.last_cpu = last_cpu(&stat);
+            let path = known.cgroup.map_or("/", |id| &self.cgroups.found[id.index()].path);
+            known.vruntime_ahead_ns =
+                known.last_cpu.and_then(|cpu| queues.ahead_ns(tid, cpu, path));
         }
     }
 
@@ -125,7 +136,6 @@ fn task(tid: u32, cgroups: &mut Cgroups) -> Option<TaskInfo> {
     let status = read("status").unwrap_or_default();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     info.allowed_cpus = allowed.map(|list| parse_cpu_list(list.trim()));
-    info.vruntime_ns = vruntime_ns(tid);
     info.cgroup = read("cgroup").and_then(|text| cgroups.of(&text));
     if let Some(scheduling) = scheduling_of(tid) {
         info.policy = Policy::of_number(scheduling.policy);
@@ -143,21 +153,6 @@ fn task(tid: u32, cgroups: &mut Cgroups) -> Option<TaskInfo> {
         }
     }
     Some(info)
-}
-
-/// What a task's queue orders it by, ns (`proc_sched_show_task`, with `CONFIG_SCHED_DEBUG`).
-fn vruntime_ns(tid: u32) -> Option<i64> {
-    let text = fs::read_to_string(format!("/proc/{tid}/sched")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("se.vruntime"))?;
-    parse_ms(line.trim_start_matches([' ', ':']))
-}
-
-/// `12.345678`, milliseconds with six digits behind the point, as ns.
-fn parse_ms(text: &str) -> Option<i64> {
-    let (ms, ns) = text.trim().split_once('.')?;
-    let part: i64 = ns.parse().ok().filter(|_| ns.len() == 6)?;
-    let part = if ms.starts_with('-') { -part } else { part };
-    ms.parse::<i64>().ok()?.checked_mul(1_000_000)?.checked_add(part)
 }
 
 /// The cgroups so far, by their paths.
@@ -218,13 +213,6 @@ mod tests {
         let cgroup = info.cgroup.expect("every kernel here has cgroups");
         assert!(state.cgroups[cgroup.index()].path.starts_with('/'));
         assert!(state.origin.hz.is_some() && state.origin.kernel.is_some());
-    }
-
-    #[test]
-    fn a_vruntime_is_in_milliseconds() {
-        assert_eq!(parse_ms("632609.546302\n"), Some(632_609_546_302));
-        assert_eq!(parse_ms("-1.048576"), Some(-1_048_576));
-        assert_eq!([parse_ms("5"), parse_ms("1.5"), parse_ms("x.000000")], [None; 3]);
     }
 
     #[test]

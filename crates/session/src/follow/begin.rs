@@ -28,6 +28,14 @@ pub(super) struct Present {
     doing: Doing,
 }
 
+impl Present {
+    /// The CPU on which it slept before the recording began.
+    pub(super) fn slept_on(&self, trace: &Trace) -> u32 {
+        let last_cpu = trace.tasks()[self.task.index()].last_cpu;
+        last_cpu.filter(|&cpu| cpu < trace.cpus).unwrap_or(self.cpu)
+    }
+}
+
 /// The tasks that a recording's events name before any event that makes them, in the order of these events.
 fn present(trace: &Trace) -> Vec<Present> {
     let mut found = Vec::new();
@@ -84,39 +92,51 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Each task wakes for the first time and sleeps; one of each CPU runs for a while, so that the clocks of the queues
-    /// leave the others behind, and sleeps as well.
+    /// Each task wakes for the first time and sleeps, where it ran last; then another one runs on each CPU for a while,
+    /// so that the clocks of the queues leave all of them behind.
     fn live_before(&mut self, trace: &Trace, present: &[Present]) -> Told {
-        let runs_ns = LEAD_NS / 2;
-        let mut lives = vec![None; trace.cpus as usize];
-        for &Present { task, cpu, .. } in present {
+        for one in present {
+            let (task, cpu) = (one.task, one.slept_on(trace));
             let how = Wake { is_new: true, ..Wake::default() };
             self.driven.wake(cpu, task, cpu, None, how)?;
             self.switch_to(cpu, None, task)?;
             self.switch_to(cpu, Some(TaskState::Sleeping), TaskId::IDLE)?;
         }
-        // One outside of control groups if there is one: a group that has just run is behind those that have not.
-        let is_of_group = |one: &&Present| {
-            trace.tasks()[one.task.index()].cgroup.is_some_and(|cgroup| cgroup != CgroupId::ROOT)
-        };
-        let (of_groups, others): (Vec<_>, Vec<_>) = present.iter().partition(is_of_group);
-        for &Present { task, cpu, .. } in others.into_iter().chain(of_groups) {
-            lives[cpu as usize].get_or_insert(task);
+        for cpu in 0..trace.cpus {
+            let earlier = self.make_earlier(cpu, CgroupId::ROOT)?;
+            self.switch_to(cpu, None, earlier)?;
         }
-        let lives =
-            || lives.iter().enumerate().filter_map(|(cpu, task)| Some((cpu as u32, (*task)?)));
-        for (cpu, task) in lives() {
-            self.put_on(cpu, task)?;
-        }
-        self.driven.advance(trace.start_ns + runs_ns)?;
-        for (cpu, task) in lives() {
-            self.driven.charge(cpu, task, runs_ns)?;
+        let mut now_ns = trace.start_ns + LEAD_NS / 2;
+        self.driven.advance(now_ns)?;
+        for cpu in 0..trace.cpus {
+            let earlier = self.driven.earlier(cpu);
+            self.driven.charge(cpu, earlier, LEAD_NS / 2)?;
             self.switch_to(cpu, Some(TaskState::Sleeping), TaskId::IDLE)?;
+            self.driven.remove(earlier)?;
         }
-        let done_ns = self.order_sleepers(trace, present, trace.start_ns + runs_ns)?;
+        self.order_sleepers(trace, present, &mut now_ns)?;
         // Whole ticks at every HZ.
-        self.lead_ns = LEAD_NS.max((done_ns - trace.start_ns).next_multiple_of(1_000_000_000));
+        self.lead_ns = LEAD_NS.max((now_ns - trace.start_ns).next_multiple_of(1_000_000_000));
         self.driven.advance(trace.start_ns + self.lead_ns)
+    }
+
+    /// Makes and wakes the task of a CPU that lived before the recording.
+    pub(super) fn make_earlier(&mut self, cpu: u32, cgroup: CgroupId) -> Told<TaskId> {
+        let task = self.driven.earlier(cpu);
+        self.driven.create(
+            cpu,
+            &NewTask {
+                task,
+                parent: None,
+                comm: "earlier",
+                nice: 0,
+                allowed_cpus: Some(&[(cpu, cpu)]),
+                cgroup: cgroup.0,
+            },
+        )?;
+        let how = Wake { is_new: true, ..Wake::default() };
+        self.driven.wake(cpu, task, cpu, None, how)?;
+        Ok(task)
     }
 
     /// Lets a CPU run a task that sleeps.

@@ -117,8 +117,9 @@ pub(super) fn own_comment(text: &str) -> Option<Remark> {
                 value(fixed, "prio=").and_then(|prio| prio.parse().ok()).and_then(RtPrio::new);
             info.policy = value(fixed, "policy=").and_then(Policy::of_name);
             info.slice_ns = value(fixed, "slice_ns=").and_then(|slice_ns| slice_ns.parse().ok());
-            info.vruntime_ns =
-                value(fixed, "vruntime_ns=").and_then(|vruntime_ns| vruntime_ns.parse().ok());
+            info.vruntime_ahead_ns =
+                value(fixed, "vruntime_ahead_ns=").and_then(|ahead_ns| ahead_ns.parse().ok());
+            info.last_cpu = value(fixed, "last_cpu=").and_then(|cpu| cpu.parse().ok());
             info.cgroup =
                 value(fixed, "cgroup=").and_then(|cgroup| cgroup.parse().ok()).map(CgroupId);
             info.allowed_cpus = value(fixed, "cpus=").and_then(crate::cpu_list::parse_cpu_list);
