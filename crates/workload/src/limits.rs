@@ -7,7 +7,7 @@ pub const GROUPS_MAX: usize = 65_536;
 /// Tasks in one workload, including forked ones.
 pub const TASKS_MAX: u64 = 1_000_000;
 /// Pipes, queues, locks, conditions, barriers and timers in one workload; a limit for each kind.
-pub const OBJECTS_MAX: usize = 65_536;
+pub const OBJECTS_MAX: usize = 262_144;
 /// Control groups in one workload, the root included.
 pub const CGROUPS_MAX: usize = 1_024;
 /// Nesting depth of control groups below the root.

@@ -20,6 +20,10 @@ const OWN_SCHEDULER: &str = "kernel";
 /// Where the hierarchy of the CPU controller may be mounted, version 1, then 2.
 const CPU_CONTROLLERS: [&str; 2] = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+/// `1` where tasks of the root group are in groups of their sessions.
+const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
+/// The weight of a session's group whose nice value is 0.
+const WEIGHT_DEFAULT: u32 = 100;
 /// `cpu.shares` of a group with the weight 100.
 const SHARES_OF_100: u64 = 1024;
 
@@ -34,8 +38,8 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// To be taken before events are recorded.
     pub(super) fn take() -> Self {
-        let mut snapshot =
-            Self { origin: origin(), cgroups: Cgroups::default(), tasks: BTreeMap::new() };
+        let cgroups = Cgroups { has_autogroups: has_autogroups(), ..Cgroups::default() };
+        let mut snapshot = Self { origin: origin(), cgroups, tasks: BTreeMap::new() };
         snapshot.add_tasks();
         snapshot
     }
@@ -137,6 +141,9 @@ fn task(tid: u32, cgroups: &mut Cgroups) -> Option<TaskInfo> {
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     info.allowed_cpus = allowed.map(|list| parse_cpu_list(list.trim()));
     info.cgroup = read("cgroup").and_then(|text| cgroups.of(&text));
+    if let Some(session) = read("autogroup").filter(|_| cgroups.is_root(info.cgroup)) {
+        info.cgroup = cgroups.of_session(&session).or(info.cgroup);
+    }
     if let Some(scheduling) = scheduling_of(tid) {
         info.policy = Policy::of_number(scheduling.policy);
         match info.policy {
@@ -160,6 +167,7 @@ fn task(tid: u32, cgroups: &mut Cgroups) -> Option<TaskInfo> {
 struct Cgroups {
     found: Vec<CgroupInfo>,
     by_path: BTreeMap<String, CgroupId>,
+    has_autogroups: bool,
 }
 
 impl Cgroups {
@@ -177,15 +185,33 @@ impl Cgroups {
             Some(legacy) => (CPU_CONTROLLERS, legacy),
             None => (UNIFIED, unified?),
         };
+        Some(self.numbered(path, || folders.iter().find_map(|folder| weight(folder, path))))
+    }
+
+    /// The group of a session in a text of `/proc/PID/autogroup`, `/autogroup-40 nice 0`, where there are such groups.
+    fn of_session(&mut self, text: &str) -> Option<CgroupId> {
+        let (path, nice) = text.trim().split_once(" nice ").filter(|_| self.has_autogroups)?;
+        Some(self.numbered(path, || (nice == "0").then_some(WEIGHT_DEFAULT)))
+    }
+
+    fn is_root(&self, group: Option<CgroupId>) -> bool {
+        group.is_none_or(|id| self.found[id.index()].path == "/")
+    }
+
+    fn numbered(&mut self, path: &str, weight: impl FnOnce() -> Option<u32>) -> CgroupId {
         if let Some(known) = self.by_path.get(path) {
-            return Some(*known);
+            return *known;
         }
         let id = CgroupId(self.found.len() as u32);
-        let weight = folders.iter().find_map(|folder| weight(folder, path));
-        self.found.push(CgroupInfo { path: path.to_owned(), parent: None, weight });
+        self.found.push(CgroupInfo { path: path.to_owned(), parent: None, weight: weight() });
         self.by_path.insert(path.to_owned(), id);
-        Some(id)
+        id
     }
+}
+
+/// Whether tasks of the root are in groups of their sessions (`sched_autogroup_enabled`).
+fn has_autogroups() -> bool {
+    fs::read_to_string(AUTOGROUP).is_ok_and(|text| text.trim() == "1")
 }
 
 /// The weight of a group, 1…10,000. The root has none.
@@ -232,7 +258,14 @@ mod tests {
         assert_eq!(cgroups.of("0::/u\n"), Some(CgroupId(1)));
         assert_eq!(cgroups.of("0::/u\n"), Some(CgroupId(1)));
         assert_eq!(cgroups.of("3:cpuset:/c\n"), None);
+        let session = "/autogroup-40 nice 0\n";
+        assert_eq!(cgroups.of_session(session), None);
+        cgroups.has_autogroups = true;
+        assert_eq!(
+            [cgroups.of_session(session), cgroups.of_session("")],
+            [Some(CgroupId(2)), None]
+        );
         let paths: Vec<_> = cgroups.found.iter().map(|group| group.path.as_str()).collect();
-        assert_eq!(paths, ["/a:b", "/u"]);
+        assert_eq!(paths, ["/a:b", "/u", "/autogroup-40"]);
     }
 }

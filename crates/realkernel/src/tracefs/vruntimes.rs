@@ -10,8 +10,6 @@ use std::fs;
 
 /// Every queue of the fair class with its numbers (`print_cfs_rq`).
 const QUEUES: &str = "/sys/kernel/debug/sched/debug";
-/// `1` where tasks of the root group are in groups of their sessions, which no cgroup names.
-const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 /// `task_cpu` in `/proc/TID/stat`, counted after the name: field 39 of the line.
 const STAT_CPU: usize = 36;
 
@@ -20,11 +18,9 @@ const STAT_CPU: usize = 36;
 pub(super) struct Queues(BTreeMap<(u32, String), i64>);
 
 impl Queues {
-    /// Those of this machine; none where the kernel does not print them, or puts tasks into groups of its own.
+    /// Those of this machine; none where the kernel does not print them.
     pub(super) fn read() -> Self {
-        let is_automatic = fs::read_to_string(AUTOGROUP).is_ok_and(|text| text.trim() == "1");
-        let text = fs::read_to_string(QUEUES).ok().filter(|_| !is_automatic);
-        Self::parse(&text.unwrap_or_default())
+        Self::parse(&fs::read_to_string(QUEUES).unwrap_or_default())
     }
 
     fn parse(text: &str) -> Self {

@@ -18,6 +18,7 @@ mod reads;
 mod stood;
 mod tally;
 mod timeline;
+mod vanished;
 mod yields;
 
 use fairground_analysis::Irregularities;

@@ -4,6 +4,7 @@ use super::kept::{KeptFinder, KeptSeen};
 use super::passes::{PassFinder, PassSeen};
 use super::reads::{ClockRead, ReadFinder};
 use super::stood::{Stood, StoodFinder};
+use super::vanished::VanishedFinder;
 use super::yields::{YieldFinder, Yielded};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
 
@@ -60,6 +61,8 @@ pub(super) struct Timeline {
     pub(super) reads: Vec<ClockRead>,
     /// Yields with their charges; none where callbacks show them.
     pub(super) yields: Vec<Yielded>,
+    /// Switches before which the task that the CPU ran had gone to sleep without an event, in order.
+    pub(super) slept: Vec<usize>,
     /// Passes without a switch that charges show, by CPU, in order.
     kept: Vec<Vec<KeptSeen>>,
     /// By CPU, in order.
@@ -107,6 +110,7 @@ impl Timeline {
             stood: Vec::new(),
             reads: Vec::new(),
             yields: Vec::new(),
+            slept: Vec::new(),
             kept: vec![Vec::new(); cpus],
             triggers: vec![Vec::new(); cpus],
             has_ticks: false,
@@ -131,6 +135,7 @@ impl Timeline {
         let mut reads = ReadFinder::new(trace.tasks().len(), cpus);
         let mut yields = YieldFinder::new(trace.tasks().len(), cpus);
         let mut kept = KeptFinder::new(cpus);
+        let mut vanished = VanishedFinder::new(trace.tasks().len(), cpus);
         for (index, event) in trace.events().enumerate() {
             if (event.cpu as usize) < cpus {
                 kept.take(index, &event);
@@ -141,9 +146,11 @@ impl Timeline {
                 stood.take(index, &event);
                 reads.take(index, &event);
                 yields.take(index, &event);
+                vanished.take(index, &event);
             }
         }
         timeline.passes = passes.finish();
+        timeline.slept = vanished.finish();
         if !timeline.has_yield_callbacks {
             timeline.yields = yields.finish();
         }
