@@ -1,5 +1,6 @@
 //! The environment that a program is linked against (types, kfuncs, configuration), and the host that it runs on.
 
+use crate::helpers;
 use crate::memory::Memory;
 use crate::trap::Trap;
 use crate::types::TargetTypes;
@@ -72,6 +73,14 @@ pub struct Env<H> {
     /// The calls that have a price, with its index in the list of [`crate::Instance::set_prices`]. Other calls cost
     /// their instruction only.
     pub prices: Vec<(Callable, u8)>,
+}
+
+impl<H: Host> Env<H> {
+    /// Whether this environment, or this crate, has the BPF helper of a number.
+    pub(crate) fn has_helper(&self, number: u32) -> bool {
+        self.helpers.iter().any(|(known, _)| *known == number)
+            || helpers::builtin_helper::<H>(number).is_some()
+    }
 }
 
 impl<H> Env<H> {

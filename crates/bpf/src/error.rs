@@ -69,8 +69,6 @@ pub enum LoadCause {
     UnknownKfunc {
         /// Its name.
         name: String,
-        /// A similar name that the environment has, if any.
-        nearest: Option<String>,
     },
     /// A kernel variable or configuration value that the environment does not have.
     #[error("it needs the {kind} `{name}`, which this kernel does not have")]
@@ -112,10 +110,7 @@ impl LoadCause {
             }
             Self::Unsupported(_) => "do without it, or run the object on a real kernel".into(),
             Self::Limit { .. } => "make the program smaller, or split it".into(),
-            Self::UnknownKfunc { nearest: Some(name), .. } => {
-                format!("did you mean `{name}`? otherwise declare it `__weak` and test bpf_ksym_exists()")
-            }
-            Self::UnknownKfunc { nearest: None, .. } => {
+            Self::UnknownKfunc { .. } => {
                 "declare it `__weak` and test bpf_ksym_exists(), or do without it".into()
             }
             Self::UnknownExtern { .. } => "declare it `__weak`, or do without it".into(),

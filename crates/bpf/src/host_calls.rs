@@ -61,7 +61,7 @@ fn kfunc<H: Host>(name: &str, env: &Env<H>) -> Result<HostCall<H>, Fault> {
         return Ok(HostCall::Env(*function));
     }
     let builtin = helpers::builtin_kfunc(name).map(HostCall::Builtin);
-    builtin.ok_or_else(|| LoadCause::UnknownKfunc { name: name.to_owned(), nearest: None }.into())
+    builtin.ok_or_else(|| LoadCause::UnknownKfunc { name: name.to_owned() }.into())
 }
 
 fn helper<H: Host>(

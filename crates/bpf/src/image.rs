@@ -72,7 +72,14 @@ impl<H: Host> Image<H> {
         let kconfig: Vec<_> =
             env.kconfig.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let ksyms: Vec<_> = env.ksyms.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let symbols = Symbols { kfuncs: &kfuncs, kconfig: &kconfig, ksyms: &ksyms };
+        let called = object.helpers().into_iter().map(|(number, _)| number);
+        let missing_helpers: Vec<u32> = called.filter(|number| !env.has_helper(*number)).collect();
+        let symbols = Symbols {
+            kfuncs: &kfuncs,
+            kconfig: &kconfig,
+            ksyms: &ksyms,
+            missing_helpers: &missing_helpers,
+        };
         let linked = link(object, &env.types, &symbols)?;
         Image::from_linked(object.name(), linked, env, engine)
             .map_err(|error| object.with_source(error))

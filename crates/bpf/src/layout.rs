@@ -15,6 +15,9 @@ use crate::region::PAGE;
 const MAPS_START: u64 = 0x20_0000;
 /// Maximum bytes of all maps of fixed size. The rest of the region is for the host's tasks and for per-CPU data.
 const MAPS_LIMIT: u64 = 3 << 30;
+/// Pages of an arena, 1 GiB of them. Objects declare the whole address space of 4 GiB and allocate a little of it; beyond
+/// this, allocation fails as in a full arena.
+pub(crate) const ARENA_PAGES_MAX: u64 = 1 << 18;
 const MAP_HANDLE: u64 = 0x6d61_7000 << 32;
 const FUNCTION_HANDLE: u64 = 0x6675_6e00 << 32;
 
@@ -103,7 +106,7 @@ fn storage(map: &MapDef, addr: u64, offset: u64) -> Result<MapStorage, Fault> {
         MapKind::Array | MapKind::Queue | MapKind::Stack => fixed(value, entries, false),
         MapKind::Hash | MapKind::LruHash => fixed(round8(map.key_size) + value, entries, false),
         MapKind::RingBuf => fixed(1, entries, false),
-        MapKind::Arena => fixed(PAGE, entries, false),
+        MapKind::Arena => fixed(PAGE, entries.min(ARENA_PAGES_MAX), false),
         MapKind::PerCpuArray => {
             fixed(value, entries, false)?;
             Ok(MapStorage::PerCpu { offset, stride: value, entries })
@@ -112,7 +115,8 @@ fn storage(map: &MapDef, addr: u64, offset: u64) -> Result<MapStorage, Fault> {
         | MapKind::TaskStorage
         | MapKind::CgroupStorage
         | MapKind::PerfEventArray
-        | MapKind::ArrayOfMaps => Ok(MapStorage::Dynamic),
+        | MapKind::ArrayOfMaps
+        | MapKind::Foreign(_) => Ok(MapStorage::Dynamic),
     }
 }
 

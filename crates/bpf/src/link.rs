@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::btf::Kind;
 use crate::core_reloc::{self, Patched, essential_name};
 use crate::error::{Fault, LoadCause, LoadError};
+use crate::helpers;
 use crate::linked::{Callee, Fixup, Function, Linked, MapDef};
 use crate::object::{CodeFunction, Extern, ExternKind, Object, Target};
 use crate::types::TargetTypes;
@@ -18,6 +19,8 @@ pub struct Symbols<'a> {
     pub kconfig: &'a [(&'a str, u64)],
     /// Kernel variables and their addresses.
     pub ksyms: &'a [(&'a str, u64)],
+    /// BPF helpers that the kernel does not have, of those that the object calls, by number.
+    pub missing_helpers: &'a [u32],
 }
 
 /// The address of kernel function 0 in programs. A program can only compare it with NULL (`bpf_ksym_exists`): there
@@ -35,10 +38,12 @@ const MAX_OBJECT_BYTES: u64 = 4096;
 ///
 /// Looks up a kernel function by its whole name first and then, as libbpf does, without its `___flavour`.
 ///
+/// An instruction that requires a kernel function, variable or helper that is missing, or a CO-RE relocation without a
+/// match, becomes a [`Fixup::Poison`](crate::Fixup::Poison): the program ends where it is reached. A real kernel checks
+/// only the programs that are attached, without those that constants disable; which ones these are is not known here.
+///
 /// # Errors
-/// The object requires a kernel function, variable or configuration value that is missing and not declared `__weak`,
-/// or an unsupported type of map. A CO-RE relocation without a match is not an error: the instruction becomes a
-/// [`Fixup::Poison`](crate::Fixup::Poison).
+/// The object requires a configuration value that is missing and not declared `__weak`.
 pub fn link(
     object: &Object,
     types: &TargetTypes,
@@ -88,13 +93,7 @@ impl<'a> Linker<'a> {
 
     fn maps(&self) -> Result<Vec<MapDef>, Fault> {
         let mut maps = Vec::with_capacity(self.object.maps.len());
-        for map in &self.object.maps {
-            if let Some(number) = map.unsupported {
-                let cause = LoadCause::Unsupported(format!("maps of type {number}"));
-                return Err(Fault::at_symbol(&map.def.name, cause));
-            }
-            maps.push(map.def.clone());
-        }
+        maps.extend(self.object.maps.iter().map(|map| map.def.clone()));
         for symbol in &self.object.externs {
             self.configure(symbol, &mut maps)?;
         }
@@ -130,8 +129,7 @@ impl<'a> Linker<'a> {
             fixups: BTreeMap::new(),
         };
         for (slot, target) in &function.targets {
-            let fixup = self.fixup(*target).map_err(|cause| function.fault(*slot, cause))?;
-            linked.fixups.insert(*slot, fixup);
+            linked.fixups.insert(*slot, self.fixup(*target));
         }
         for (slot, relocation) in &function.core {
             let insn = linked.insns[*slot];
@@ -150,63 +148,69 @@ impl<'a> Linker<'a> {
         Ok(linked)
     }
 
-    fn fixup(&mut self, target: Target) -> Result<Fixup, LoadCause> {
-        Ok(match target {
+    fn fixup(&mut self, target: Target) -> Fixup {
+        match target {
             Target::Value(value) => Fixup::Value(value),
             Target::Data { map, offset } => Fixup::Data { map, offset },
             Target::Map(map) => Fixup::Map(map),
             Target::Function(function) => Fixup::Function(function),
-            Target::CallHelper(number) => Fixup::Call(Callee::Helper(number)),
+            Target::CallHelper(number) if !self.symbols.missing_helpers.contains(&number) => {
+                Fixup::Call(Callee::Helper(number))
+            }
+            Target::CallHelper(number) => {
+                let name = helpers::name(number).unwrap_or("unknown name");
+                Fixup::Poison(format!(
+                    "calls the BPF helper {number} ({name}), which is not supported"
+                ))
+            }
             Target::CallFunction(function) => Fixup::Call(Callee::Function(function)),
-            Target::Extern(number) => Fixup::Value(self.address(number)?),
+            Target::Extern(number) => self.address(number),
             Target::CallExtern(number) => {
                 let symbol = &self.object.externs[number];
-                match self.kfunc(symbol)? {
+                match self.kfunc(symbol) {
                     Some(kfunc) => Fixup::Call(Callee::Kfunc(kfunc)),
-                    None => Fixup::Poison(format!(
-                        "calls the kernel function `{}`, which this kernel does not have",
-                        symbol.name
-                    )),
+                    None => Fixup::Poison(self.missing_kfunc(&symbol.name)),
                 }
             }
-        })
+        }
+    }
+
+    /// Why a call of a kernel function cannot be executed.
+    fn missing_kfunc(&self, name: &str) -> String {
+        let near = nearest(essential_name(name), self.symbols.kfuncs);
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        format!("calls the kernel function `{name}`, which this kernel does not have{near}")
     }
 
     /// The address of an external symbol; 0 if it is weak and missing.
-    fn address(&mut self, number: usize) -> Result<u64, LoadCause> {
+    fn address(&mut self, number: usize) -> Fixup {
         let symbol = &self.object.externs[number];
         if symbol.kind == ExternKind::Kfunc {
-            let kfunc = self.kfunc(symbol)?;
-            return Ok(kfunc.map_or(0, |index| KFUNC_ADDRESS + KFUNC_STRIDE_BYTES * index as u64));
+            let kfunc = self.kfunc(symbol);
+            return Fixup::Value(
+                kfunc.map_or(0, |index| KFUNC_ADDRESS + KFUNC_STRIDE_BYTES * index as u64),
+            );
         }
         match lookup(self.symbols.ksyms, &symbol.name) {
-            Some(address) => Ok(address),
-            None if symbol.weak => Ok(0),
-            None => {
-                let (kind, name) = ("kernel variable", symbol.name.clone());
-                Err(LoadCause::UnknownExtern { kind, name })
-            }
+            Some(address) => Fixup::Value(address),
+            None if symbol.weak => Fixup::Value(0),
+            None => Fixup::Poison(format!(
+                "takes the address of the kernel variable `{}`, which this kernel does not have",
+                symbol.name
+            )),
         }
     }
 
-    /// The index of a kernel function; `None` if it is weak and missing.
-    fn kfunc(&mut self, symbol: &Extern) -> Result<Option<usize>, LoadCause> {
+    /// The index of a kernel function; `None` if it is missing.
+    fn kfunc(&mut self, symbol: &Extern) -> Option<usize> {
         let known = |name: &str| self.symbols.kfuncs.iter().copied().find(|known| *known == name);
-        match known(&symbol.name).or_else(|| known(essential_name(&symbol.name))) {
-            Some(name) => {
-                let next = self.kfuncs.len();
-                let number = *self.numbers.entry(name).or_insert(next);
-                if number == next {
-                    self.kfuncs.push(name.to_owned());
-                }
-                Ok(Some(number))
-            }
-            None if symbol.weak => Ok(None),
-            None => {
-                let nearest = nearest(essential_name(&symbol.name), self.symbols.kfuncs);
-                Err(LoadCause::UnknownKfunc { name: symbol.name.clone(), nearest })
-            }
+        let name = known(&symbol.name).or_else(|| known(essential_name(&symbol.name)))?;
+        let next = self.kfuncs.len();
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.kfuncs.push(name.to_owned());
         }
+        Some(number)
     }
 }
 

@@ -89,6 +89,8 @@ pub enum MapKind {
     PerfEventArray,
     Arena,
     ArrayOfMaps,
+    /// Another type, by its number in `enum bpf_map_type`: the map exists, and an operation on it traps.
+    Foreign(u32),
 }
 
 /// One map, as the object declares it.
@@ -102,7 +104,7 @@ pub struct MapDef {
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
-    /// Maximum number of entries (of a ring buffer: bytes).
+    /// Maximum number of entries (of a ring buffer: bytes; of an arena: pages of address space).
     pub max_entries: u32,
     /// The UAPI's `map_flags`.
     pub flags: u32,

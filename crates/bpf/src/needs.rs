@@ -50,16 +50,13 @@ pub enum LackKind {
     Type,
 }
 
-/// Something that an object requires and a kernel lacks.
+/// Something that an object names and a kernel lacks: an instruction that requires it ends the run when it is reached.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lack {
     /// Its kind.
     pub kind: LackKind,
     /// Its name.
     pub name: String,
-    /// Whether the object cannot be loaded without it. If false, the object tests whether it exists, or the run ends
-    /// when an instruction that requires it is executed.
-    pub fatal: bool,
 }
 
 /// Names of map types (`enum bpf_map_type`), from number 1 on.
@@ -75,10 +72,9 @@ impl Object {
     pub fn maps(&self) -> Vec<MapInfo> {
         let info = |map: &ObjectMap| {
             let def = &map.def;
-            let kind = match (map.unsupported, def.kind) {
-                (Some(number), _) => type_name(number),
-                (None, MapKind::Data { .. }) => "data".to_owned(),
-                (None, kind) => type_name(number_of_kind(kind)),
+            let kind = match def.kind {
+                MapKind::Data { .. } => "data".to_owned(),
+                kind => type_name(number_of_kind(kind)),
             };
             MapInfo {
                 name: def.name.clone(),
@@ -133,29 +129,25 @@ impl Object {
         for wanted in self.kfuncs() {
             let names = [wanted.name.as_str(), essential_name(&wanted.name)];
             if !names.iter().any(|name| known.contains(name)) {
-                found.insert(Lack {
-                    kind: LackKind::Kfunc,
-                    name: wanted.name,
-                    fatal: !wanted.weak,
-                });
+                found.insert(Lack { kind: LackKind::Kfunc, name: wanted.name });
             }
         }
         for symbol in self.externs.iter().filter(|s| s.kind == ExternKind::Variable) {
             if !env.ksyms.iter().any(|(name, _)| *name == symbol.name) {
-                let (kind, name) = (LackKind::Variable, symbol.name.clone());
-                found.insert(Lack { kind, name, fatal: !symbol.weak });
+                found.insert(Lack { kind: LackKind::Variable, name: symbol.name.clone() });
             }
         }
         for (number, name) in self.helpers() {
-            let supplied = env.helpers.iter().any(|(known, _)| *known == number);
-            if !supplied && helpers::builtin_helper::<H>(number).is_none() {
+            if !env.has_helper(number) {
                 let name = format!("{name} (helper {number})");
-                found.insert(Lack { kind: LackKind::Helper, name, fatal: true });
+                found.insert(Lack { kind: LackKind::Helper, name });
             }
         }
-        for map in self.maps.iter().filter(|map| map.unsupported.is_some()) {
-            let name = format!("{} ({})", map.def.name, type_name(map.unsupported.unwrap_or(0)));
-            found.insert(Lack { kind: LackKind::Map, name, fatal: true });
+        for map in &self.maps {
+            if let MapKind::Foreign(number) = map.def.kind {
+                let name = format!("{} ({})", map.def.name, type_name(number));
+                found.insert(Lack { kind: LackKind::Map, name });
+            }
         }
         found.extend(self.unresolved(&env.types.btf));
         found.into_iter().collect()
@@ -165,19 +157,16 @@ impl Object {
     fn unresolved(&self, types: &Btf) -> Vec<Lack> {
         let all: Vec<&str> = self.externs.iter().map(|symbol| symbol.name.as_str()).collect();
         let values: Vec<(&str, u64)> = all.iter().map(|name| (*name, 0)).collect();
-        let symbols = Symbols { kfuncs: &all, kconfig: &values, ksyms: &values };
-        let mut linkable = self.clone();
-        for map in &mut linkable.maps {
-            map.unsupported = None;
-        }
+        let symbols =
+            Symbols { kfuncs: &all, kconfig: &values, ksyms: &values, ..Symbols::default() };
         let types = TargetTypes { btf: types.clone() };
-        let Ok(linked) = link(&linkable, &types, &symbols) else { return Vec::new() };
+        let Ok(linked) = link(self, &types, &symbols) else { return Vec::new() };
         let mut found = Vec::new();
         for function in &linked.functions {
             for fixup in function.fixups.values() {
                 if let Fixup::Poison(text) = fixup {
                     let name = format!("{}: {text}", function.name);
-                    found.push(Lack { kind: LackKind::Type, name, fatal: false });
+                    found.push(Lack { kind: LackKind::Type, name });
                 }
             }
         }
@@ -186,7 +175,7 @@ impl Object {
 }
 
 /// The kernel's name of a map type.
-fn type_name(number: u32) -> String {
+pub(crate) fn type_name(number: u32) -> String {
     let known = (number as usize).checked_sub(1);
     let name = known.and_then(|at| MAP_TYPES.split_ascii_whitespace().nth(at));
     name.map_or(format!("type {number}"), str::to_owned)

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use crate::compile::compile;
 use crate::support::Recorder;
 use fairground_bpf::{
-    Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause, LoadError,
-    Location, MapKind, Object, OpsValue, Symbols, TargetTypes, Trap, TrapKind, link,
+    Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause, MapKind,
+    Object, OpsValue, Symbols, TargetTypes, Trap, TrapKind, link,
 };
 
 fn bytes() -> &'static [u8] {
@@ -22,6 +22,7 @@ const SYMBOLS: Symbols<'_> = Symbols {
     kfuncs: &["present", "changed"],
     kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],
     ksyms: &[("runqueues", 0x4000)],
+    missing_helpers: &[],
 };
 
 fn env() -> Env<Recorder> {
@@ -236,39 +237,41 @@ fn a_missing_weak_function_can_be_asked_for() {
     assert!(matches!(trap.kind(), TrapKind::Poison(text) if text.contains("`absent`")), "{trap}");
 }
 
-fn refusal(symbols: &Symbols<'_>) -> LoadError {
-    link(&object(), &TargetTypes::new(), symbols).expect_err("something is missing")
+/// Why an instruction of the object cannot be executed where these symbols are all that there are; the first reason that
+/// names something.
+fn poison(symbols: &Symbols<'_>, name: &str) -> Option<String> {
+    let linked = link(&object(), &TargetTypes::new(), symbols).expect("it is looked at later");
+    let fixups = linked.functions.iter().flat_map(|function| function.fixups.values());
+    let mut texts = fixups.filter_map(|fixup| match fixup {
+        Fixup::Poison(text) => Some(text.clone()),
+        _ => None,
+    });
+    texts.find(|text| text.contains(name))
 }
 
 #[test]
-fn a_missing_function_is_reported_with_the_location_of_the_call() {
-    let error = refusal(&Symbols { kfuncs: &["presend", "changed"], ..SYMBOLS });
-    let nearest = Some("presend".to_owned());
-    assert_eq!(error.cause, LoadCause::UnknownKfunc { name: "present".into(), nearest });
-    let Some(Location::Instruction { function, section, source, .. }) = error.location.as_deref()
-    else {
-        panic!("{error:?}")
-    };
-    let source = source.as_ref().expect("clang keeps the lines");
-    assert!(source.file.ends_with("loader.bpf.c") && source.line > 0, "{source}");
-    assert_eq!(source.text, "value->sum += present(context[0]);");
-    assert_eq!((function.as_str(), section.as_str()), ("enqueue", "struct_ops/enqueue"));
-    let text = error.to_string();
-    assert!(text.starts_with("loader.bpf.o: function enqueue"), "{text}");
-    assert!(text.contains("`present`") && text.contains("did you mean `presend`"), "{text}");
-    let error = refusal(&Symbols { kfuncs: &["changed"], ..SYMBOLS });
-    assert!(error.to_string().contains("__weak"), "{error}");
+fn a_missing_function_ends_the_run_where_it_is_called() {
+    let mut poor = env();
+    poor.kfuncs.retain(|(name, _)| *name != "present");
+    poor.kfuncs.push(("presend", |_, _, args| Ok(args[0])));
+    assert_eq!(run_in(&object(), &poor, "asks_first"), Ok(17), "what does not call it runs");
+    let symbols = Symbols { kfuncs: &["presend", "changed"], ..SYMBOLS };
+    let text = poison(&symbols, "`present`").expect("the call cannot be executed");
+    assert!(text.contains("did you mean `presend`"), "{text}");
 }
 
 #[test]
 fn other_missing_symbols_are_named() {
+    let refusal = |symbols: &Symbols<'_>| {
+        link(&object(), &TargetTypes::new(), symbols).expect_err("something is missing")
+    };
     let error = refusal(&Symbols { kconfig: &[], ..SYMBOLS });
     assert!(error.to_string().contains("`LINUX_KERNEL_VERSION`"), "{error}");
-    let error = refusal(&Symbols { ksyms: &[], ..SYMBOLS });
-    assert!(error.to_string().contains("`runqueues`"), "{error}");
     let too_wide = [("LINUX_KERNEL_VERSION", 1 << 40)];
     let error = refusal(&Symbols { kconfig: &too_wide, ..SYMBOLS });
     assert!(error.to_string().contains("variable of 4 bytes"), "{error}");
+    assert!(poison(&Symbols { ksyms: &[], ..SYMBOLS }, "`runqueues`").is_some());
+    assert!(poison(&SYMBOLS, "`runqueues`").is_none());
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn load(bytes: &[u8]) -> Result<(), LoadError> {
         kfuncs: &["record", "present", "changed"],
         kconfig: &[("LINUX_KERNEL_VERSION", 1)],
         ksyms: &[("runqueues", 0x4000)],
+        missing_helpers: &[],
     };
     let linked = link(&object, &types(), &symbols)?;
     let mut env = Env::<Recorder>::new(TargetTypes::new());
@@ -433,9 +434,13 @@ fn maps_that_make_no_sense() {
     expect(with_map(&without("key_size")), "the key of an array has four bytes");
     expect(with_map(&without("value_size")), "it needs a value");
     expect(with_map(&without("max_entries")), "it needs `max_entries`");
-    expect(with_map(&[("type", 27), ("max_entries", 5000)]), "the size of a ring buffer");
+    load(&with_map(&[("type", 27), ("max_entries", 5000)]).bytes()).expect("it is rounded up");
+    expect(
+        with_map(&[("type", 27), ("max_entries", u32::MAX)]),
+        "a ring buffer of 4294967295 bytes",
+    );
     expect(with_map(&[("type", 2), ("colour", 4)]), "the attribute `colour` is unknown");
-    expect(with_map(&[("type", 13)]), "maps of type 13");
+    load(&with_map(&[("type", 13)]).bytes()).expect("only an operation on it is an error");
     let mut old = Handmade::new();
     old.section("maps", SectionKind::Data, &[0; 20]);
     expect(old, "definitions without types");

@@ -1,12 +1,14 @@
 //! Sets of CPUs, and the idle tracking of the sched_ext core.
 
 mod idle_cpus;
+mod spans;
 
 use fairground_workload::CpuList;
 
 use crate::abi::MAX_CPUS;
 
 pub(crate) use idle_cpus::{IdleCpus, SelectCpu};
+use spans::Spans;
 
 /// 64-bit words of a CPU mask.
 pub(crate) const MASK_WORDS: usize = (MAX_CPUS / 64) as usize;

@@ -5,6 +5,7 @@ use super::owned;
 use crate::call::{Call, HelperFn};
 use crate::env::Host;
 use crate::errno::{E2BIG, EINVAL};
+use crate::state::State;
 use crate::trap::Trap;
 
 /// Maximum iterations of `bpf_loop` and number iterators: the kernel's `BPF_MAX_LOOPS`.
@@ -58,7 +59,8 @@ kfuncs! {
     },
     "bpf_arena_alloc_pages" => |call, args| {
         let pages = u32::try_from(args[2]).unwrap_or(0);
-        call.state().maps.arena_alloc(map(args[0])?, pages)
+        let State { maps, memory, .. } = call.state();
+        maps.arena_alloc(memory, map(args[0])?, pages)
     },
     "bpf_arena_free_pages" => |call, args| {
         call.state().maps.arena_free(map(args[0])?, args[1], args[2] as u32)?;

@@ -6,7 +6,7 @@ use super::map::Kind;
 use super::queue::Queue;
 use super::ring::Ring;
 use crate::config::{InstanceConfig, InstanceError};
-use crate::layout::{Layout, MapStorage, map_handle, round8};
+use crate::layout::{ARENA_PAGES_MAX, Layout, MapStorage, map_handle, round8};
 use crate::linked::{MapDef, MapKind};
 use crate::memory::Memory;
 use crate::region::PAGE;
@@ -61,12 +61,13 @@ pub(super) fn kind(
         }
         MapKind::RingBuf => Kind::Ring(Ring::new(addr, u64::from(def.max_entries))),
         MapKind::PerfEventArray => Kind::PerfEvents,
+        MapKind::Foreign(number) => Kind::Foreign(number),
         MapKind::ArrayOfMaps => Kind::Maps(handles(&def.initial)),
         MapKind::Arena => {
             // The object's variables occupy the first pages, as in libbpf.
             let own = (def.initial.len() as u64).div_ceil(PAGE);
-            let used = (0..u64::from(def.max_entries)).map(|page| page < own).collect();
-            Kind::Arena(Arena { addr, used })
+            let pages = u64::from(def.max_entries).min(ARENA_PAGES_MAX);
+            Kind::Arena(Arena::new(addr, pages, own))
         }
     })
 }

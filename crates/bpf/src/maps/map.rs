@@ -4,6 +4,7 @@ use super::arena::Arena;
 use super::hash::Hash;
 use super::queue::Queue;
 use super::ring::Ring;
+use crate::needs::type_name;
 use crate::trap::Trap;
 
 /// The key of an element.
@@ -61,6 +62,8 @@ pub(super) enum Kind {
     Ring(Ring),
     PerfEvents,
     Arena(Arena),
+    /// A type that instances do not hold, by its number.
+    Foreign(u32),
     /// Array of maps: handles of maps, or NULL.
     Maps(Vec<u64>),
 }
@@ -69,7 +72,13 @@ impl Map {
     /// The trap of an operation that this type of map does not have.
     #[cold]
     pub(super) fn refuse(&self, what: &str) -> Trap {
-        Trap::helper(format!("cannot {what} map `{}`: it is of another kind", self.name))
+        let why = match self.kind {
+            Kind::Foreign(number) => {
+                format!("maps of type {} are not supported", type_name(number))
+            }
+            _ => "it is of another kind".to_owned(),
+        };
+        Trap::helper(format!("cannot {what} map `{}`: {why}", self.name))
     }
 
     /// For the control block.

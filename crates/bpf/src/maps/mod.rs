@@ -258,10 +258,15 @@ impl Maps {
     }
 
     /// `bpf_arena_alloc_pages`: the guest address of the first run of `pages` free pages, or 0.
-    pub(crate) fn arena_alloc(&mut self, index: usize, pages: u32) -> Result<u64, Trap> {
+    pub(crate) fn arena_alloc(
+        &mut self,
+        memory: &Memory,
+        index: usize,
+        pages: u32,
+    ) -> Result<u64, Trap> {
         let map = self.map(index)?;
         match &mut map.kind {
-            Kind::Arena(arena) => Ok(arena.alloc(pages)),
+            Kind::Arena(arena) => arena.alloc(memory, pages),
             _ => Err(map.refuse("allocate pages in")),
         }
     }

@@ -7,6 +7,7 @@ use super::variables::{PlacedVariable, variables};
 use crate::btf::{Btf, Kind, Member};
 use crate::error::{Fault, LoadCause};
 use crate::linked::{MapDef, MapKind};
+use crate::region::PAGE;
 
 /// Maximum elements of an array of maps.
 const MAX_MAPS_IN_ARRAY: u32 = 1 << 16;
@@ -15,8 +16,6 @@ const MAX_MAPS_IN_ARRAY: u32 = 1 << 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectMap {
     pub(crate) def: MapDef,
-    /// Its UAPI type number, if instances do not support it. Linking such a map is an error.
-    pub(crate) unsupported: Option<u32>,
     /// The BTF type of its values, if the object names one.
     pub(crate) value: Option<u32>,
 }
@@ -33,7 +32,7 @@ impl ObjectMap {
             flags: 0,
             initial,
         };
-        Self { def, unsupported: None, value: None }
+        Self { def, value: None }
     }
 }
 
@@ -75,7 +74,7 @@ fn fill_array(
     let Some(map) = by_offset.get(&variable.offset).and_then(|at| found.get_mut(*at)) else {
         return Ok(());
     };
-    if map.def.kind != MapKind::ArrayOfMaps || map.unsupported.is_some() {
+    if map.def.kind != MapKind::ArrayOfMaps {
         return Ok(());
     }
     map.def.initial = vec![0; 4 * map.def.max_entries as usize];
@@ -133,12 +132,12 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
         }
     }
     let number = number.ok_or_else(|| LoadCause::BadMap("it has no `type`".into()))?;
-    let Some(kind) = kind_of(number) else {
-        return Ok(ObjectMap { def, unsupported: Some(number), value });
-    };
-    def.kind = kind;
+    def.kind = kind_of(number);
+    if def.kind == MapKind::RingBuf {
+        def.max_entries = ring_bytes(def.max_entries)?;
+    }
     check(&def)?;
-    Ok(ObjectMap { def, unsupported: None, value })
+    Ok(ObjectMap { def, value })
 }
 
 /// `__uint(name, n)` is a pointer to an array of n elements; `__ulong(name, n)` is an enumeration of one constant.
@@ -190,12 +189,22 @@ const KINDS: [(u32, MapKind); 13] = [
     (33, MapKind::Arena),
 ];
 
-fn kind_of(number: u32) -> Option<MapKind> {
-    KINDS.iter().find(|(known, _)| *known == number).map(|(_, kind)| *kind)
+fn kind_of(number: u32) -> MapKind {
+    let known = KINDS.iter().find(|(known, _)| *known == number);
+    known.map_or(MapKind::Foreign(number), |(_, kind)| *kind)
+}
+
+/// A ring buffer's size as libbpf rounds it up (`adjust_ringbuf_sz`): a power of two of whole pages.
+fn ring_bytes(declared: u32) -> Result<u32, LoadCause> {
+    let rounded = declared.max(PAGE as u32).checked_next_power_of_two();
+    rounded.ok_or_else(|| LoadCause::BadMap(format!("a ring buffer of {declared} bytes")))
 }
 
 /// The UAPI's number of a kind; 0 for a data section.
 pub(crate) fn number_of_kind(kind: MapKind) -> u32 {
+    if let MapKind::Foreign(number) = kind {
+        return number;
+    }
     KINDS.iter().find(|(_, known)| *known == kind).map_or(0, |(number, _)| *number)
 }
 
@@ -214,10 +223,7 @@ fn check(def: &MapDef) -> Result<(), LoadCause> {
             wrong("a hash table needs a key")
         }
         MapKind::Queue | MapKind::Stack if key != 0 => wrong("a queue or stack has no key"),
-        MapKind::RingBuf if !entries.is_power_of_two() || entries % 4096 != 0 => {
-            wrong("the size of a ring buffer is a power of two and a multiple of a page")
-        }
-        MapKind::RingBuf | MapKind::Arena | MapKind::PerfEventArray => Ok(()),
+        MapKind::RingBuf | MapKind::Arena | MapKind::PerfEventArray | MapKind::Foreign(_) => Ok(()),
         MapKind::ArrayOfMaps if entries > MAX_MAPS_IN_ARRAY => {
             wrong("an array of maps has at most 65,536 elements")
         }

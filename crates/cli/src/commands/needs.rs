@@ -72,9 +72,9 @@ fn kind(kind: LackKind) -> &'static str {
 }
 
 fn consequence(lack: &Lack) -> &'static str {
-    match (lack.fatal, lack.kind) {
-        (true, _) => "it cannot be loaded",
-        (false, LackKind::Type) => "an instruction that is reached ends the run",
-        (false, _) => "it is loaded; a call that is reached ends the run",
+    match lack.kind {
+        LackKind::Map => "an operation on it ends the run",
+        LackKind::Variable | LackKind::Type => "an instruction that is reached ends the run",
+        LackKind::Kfunc | LackKind::Helper => "a call that is reached ends the run",
     }
 }

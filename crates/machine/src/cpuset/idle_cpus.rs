@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::CpuMask;
+use super::{CpuMask, Spans};
 use crate::abi::MAX_CPUS;
 use crate::topology::Topology;
 
@@ -81,7 +81,7 @@ impl Summed {
     }
 }
 
-/// The arguments of [`IdleCpus::select_default`].
+/// The arguments of [`IdleCpus::select`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SelectCpu<'a> {
     /// The CPU on which the task ran last.
@@ -90,8 +90,11 @@ pub(crate) struct SelectCpu<'a> {
     pub(crate) waker_cpu: u32,
     /// Where the task may run.
     pub(crate) allowed: &'a CpuMask,
-    /// The wake-up is synchronous (`SCX_WAKE_SYNC`), the waker is not exiting, and its CPU's local queue is empty.
-    pub(crate) sync: bool,
+    /// Where the wake-up is synchronous (`SCX_WAKE_SYNC`): whether the waker is not exiting, and its CPU's local queue is
+    /// empty.
+    pub(crate) sync: Option<bool>,
+    /// Only a CPU of a wholly idle core will do (`SCX_PICK_IDLE_CORE`).
+    pub(crate) whole_core: bool,
 }
 
 /// The CPUs of a core that one word holds.
@@ -115,6 +118,7 @@ pub(crate) struct IdleCpus {
     core_parts: Vec<Range<u32>>,
     /// Per calling CPU: the CPU that was picked last (`distribute_cpu_mask_prev` in `lib/cpumask.c`).
     last_pick: Vec<u32>,
+    spans: Spans,
 }
 
 impl IdleCpus {
@@ -137,6 +141,7 @@ impl IdleCpus {
             parts,
             core_parts,
             last_pick: vec![0; cpus as usize],
+            spans: Spans::new(topology),
         }
     }
 
@@ -213,28 +218,64 @@ impl IdleCpus {
         self.claim(cpu).then_some(cpu)
     }
 
-    /// The CPU that the core chooses for a waking task, and whether it was idle and is claimed (`scx_select_cpu_dfl`).
-    /// When none is idle this is `prev_cpu`, allowed or not: the caller moves the task to an allowed CPU then, as the
-    /// kernel does.
-    pub(crate) fn select_default(&mut self, ask: SelectCpu<'_>) -> (u32, bool) {
-        if ask.sync && self.any() && ask.allowed.test(ask.waker_cpu) {
-            return (ask.waker_cpu, true);
+    /// The idle CPU that the core chooses for a waking task, claimed (`scx_select_cpu_dfl` of Linux 7.2).
+    pub(crate) fn select(&mut self, ask: &SelectCpu<'_>) -> Option<u32> {
+        let SelectCpu { prev_cpu, waker_cpu, allowed, whole_core, .. } = *ask;
+        let prev_allowed = allowed.test(prev_cpu);
+        if let Some(takes_waker) = ask.sync {
+            if prev_allowed && self.spans.share_cache(waker_cpu, prev_cpu) && self.claim(prev_cpu) {
+                return Some(prev_cpu);
+            }
+            if takes_waker && self.any() && allowed.test(waker_cpu) {
+                self.claim(waker_cpu);
+                return Some(waker_cpu);
+            }
         }
         if self.smt {
-            if self.cores.test(ask.prev_cpu) && self.claim(ask.prev_cpu) {
-                return (ask.prev_cpu, true);
+            if prev_allowed && self.cores.test(prev_cpu) && self.claim(prev_cpu) {
+                return Some(prev_cpu);
             }
-            if let Some(cpu) = self.pick(ask.waker_cpu, ask.allowed, true) {
-                return (cpu, true);
+            if let Some(cpu) = self.pick_near(ask, true) {
+                return Some(cpu);
+            }
+            if whole_core {
+                return None;
             }
         }
-        if self.claim(ask.prev_cpu) {
-            return (ask.prev_cpu, true);
+        if prev_allowed && self.claim(prev_cpu) {
+            return Some(prev_cpu);
         }
-        match self.pick(ask.waker_cpu, ask.allowed, false) {
-            Some(cpu) => (cpu, true),
-            None => (ask.prev_cpu, false),
+        if let Some(cpu) = self.claim_sibling(prev_cpu, allowed) {
+            return Some(cpu);
         }
+        self.pick_near(ask, false)
+    }
+
+    /// Picks in the previous CPU's cache, then in its node, then anywhere.
+    fn pick_near(&mut self, ask: &SelectCpu<'_>, whole_core: bool) -> Option<u32> {
+        for near in self.spans.of(ask.prev_cpu).into_iter().flatten() {
+            let cpus = near.and(ask.allowed);
+            if let Some(cpu) = self.pick(ask.waker_cpu, &cpus, whole_core) {
+                return Some(cpu);
+            }
+        }
+        self.pick(ask.waker_cpu, ask.allowed, whole_core)
+    }
+
+    /// Claims the first idle sibling of a CPU.
+    fn claim_sibling(&mut self, cpu: u32, allowed: &CpuMask) -> Option<u32> {
+        for at in self.core_parts.get(cpu as usize)?.clone() {
+            let CorePart { word, bits } = self.parts[at as usize];
+            let mut bits = bits & allowed.words[word as usize];
+            while bits != 0 {
+                let sibling = word * 64 + bits.trailing_zeros();
+                bits &= bits - 1;
+                if sibling != cpu && self.claim(sibling) {
+                    return Some(sibling);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -275,29 +316,39 @@ mod tests {
     fn the_default_choice_follows_the_kernels_order() {
         let mut idle = IdleCpus::new(&"1x3x2".parse().unwrap());
         let all = CpuMask::first_n(6);
-        let ask = SelectCpu { prev_cpu: 2, waker_cpu: 0, allowed: &all, sync: false };
-        assert_eq!(idle.select_default(SelectCpu { sync: true, ..ask }), (0, true));
-        assert!(idle.is_idle(0), "the waker's CPU is not claimed: it is busy, with the waker");
-        assert_eq!(idle.select_default(ask), (2, true), "the previous CPU on an idle core");
-        assert_eq!(
-            idle.select_default(SelectCpu { prev_cpu: 3, ..ask }),
-            (1, true),
-            "an idle core before prev_cpu"
-        );
-        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (4, true));
-        assert_eq!(
-            idle.select_default(SelectCpu { prev_cpu: 3, ..ask }),
-            (3, true),
-            "now the idle previous CPU"
-        );
-        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (5, true));
-        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (0, true));
-        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (3, false));
-        assert_eq!(
-            idle.select_default(SelectCpu { sync: true, ..ask }),
-            (2, false),
-            "no sync without an idle CPU"
-        );
+        let ask =
+            SelectCpu { prev_cpu: 2, waker_cpu: 0, allowed: &all, sync: None, whole_core: false };
+        let sync = SelectCpu { sync: Some(true), ..ask };
+        assert_eq!(idle.select(&sync), Some(2), "of one cache with the waker, and idle");
+        assert_eq!(idle.select(&sync), Some(0), "else the waker's own");
+        let from_3 = SelectCpu { prev_cpu: 3, ..ask };
+        assert_eq!(idle.select(&SelectCpu { whole_core: true, ..from_3 }), Some(4));
+        assert_eq!(idle.select(&SelectCpu { whole_core: true, ..from_3 }), None, "no whole core");
+        assert_eq!(idle.select(&from_3), Some(3), "the idle previous CPU");
+        idle.update(2, true);
+        assert_eq!(idle.select(&from_3), Some(2), "its sibling");
+        assert_eq!(idle.select(&from_3), Some(5), "any other, behind the last pick");
+        assert_eq!(idle.select(&from_3), Some(1));
+        assert_eq!(idle.select(&from_3), None);
+        assert_eq!(idle.select(&sync), None, "no sync without an idle CPU");
+    }
+
+    #[test]
+    fn caches_and_nodes_come_before_the_rest() {
+        let topology: Topology = "2x4x1".parse().unwrap();
+        let mut idle = IdleCpus::new(&topology);
+        let all = CpuMask::first_n(8);
+        let ask = SelectCpu {
+            prev_cpu: 5,
+            waker_cpu: 0,
+            allowed: &all,
+            sync: Some(true),
+            whole_core: false,
+        };
+        assert_eq!(idle.select(&ask), Some(0), "the waker's, for another cache is far");
+        let local = SelectCpu { sync: None, ..ask };
+        let order: Vec<_> = (0..8).map_while(|_| idle.select(&local)).collect();
+        assert_eq!(order, [5, 4, 6, 7, 1, 2, 3]);
     }
 
     proptest! {

@@ -46,7 +46,9 @@ impl Kernel {
         for at in [field::REAL_PARENT, field::PARENT] {
             mem.store_u64(addr + at, parent)?;
         }
-        mem.store_u64(addr + field::GROUP_LEADER, addr)?;
+        for at in [field::GROUP_LEADER, field::MM] {
+            mem.store_u64(addr + at, addr)?;
+        }
         mem.store_u64(addr + field::START_TIME, self.clock.now_ns())?;
         mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;
         self.publish_cgroup(mem, slot)?;

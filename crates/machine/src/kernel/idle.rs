@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Kernel, Slot};
-use crate::abi::wake;
+use crate::abi::{PICK_IDLE_CORE, wake};
 use crate::cpuset::{CpuMask, MASK_WORDS, SelectCpu};
 
 impl Kernel {
@@ -31,15 +31,26 @@ impl Kernel {
         if !self.builtin_idle {
             return (prev_cpu, false);
         }
+        let allowed = self.allowed(slot);
+        let found = self.select_idle_cpu(&allowed, prev_cpu, wake_flags, 0);
+        (found.unwrap_or(prev_cpu), found.is_some())
+    }
+
+    /// The same with the flags of `scx_bpf_select_cpu_and`: an idle CPU of a mask, claimed.
+    pub(crate) fn select_idle_cpu(
+        &mut self,
+        allowed: &CpuMask,
+        prev_cpu: u32,
+        wake_flags: u64,
+        flags: u64,
+    ) -> Option<u32> {
         let waker_cpu = self.this_cpu;
         let waker = &self.cpus[waker_cpu as usize];
         let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);
-        let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local);
-        let ask = |allowed| SelectCpu { prev_cpu, waker_cpu, allowed, sync };
-        match self.tasks[slot].allowed.as_deref() {
-            Some(allowed) => self.idle.select_default(ask(allowed)),
-            None => self.idle.select_default(ask(&self.all_cpus)),
-        }
+        let takes_waker = !exiting && self.queues.is_empty(waker.local);
+        let sync = (wake_flags & wake::SYNC != 0).then_some(takes_waker);
+        let whole_core = flags & PICK_IDLE_CORE != 0;
+        self.idle.select(&SelectCpu { prev_cpu, waker_cpu, allowed, sync, whole_core })
     }
 
     /// `cpumask_any_distribute`: the next CPU of a mask after the one that this CPU got last.

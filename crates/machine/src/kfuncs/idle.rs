@@ -3,14 +3,15 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret, int, s32};
-use crate::abi::{PICK_IDLE_CORE, errno, wake};
-use crate::cpuset::{CpuMask, SelectCpu};
+use crate::abi::{PICK_IDLE_CORE, errno};
+use crate::cpuset::CpuMask;
 use crate::kernel::Kernel;
 use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_select_cpu_dfl", select_cpu_dfl),
     ("scx_bpf_select_cpu_and", select_cpu_and),
+    ("__scx_bpf_select_cpu_and", select_cpu_and_args),
     ("scx_bpf_pick_idle_cpu", pick_idle_cpu),
     ("scx_bpf_pick_any_cpu", pick_any_cpu),
     ("scx_bpf_test_and_clear_cpu_idle", test_and_clear),
@@ -61,18 +62,20 @@ fn select_cpu_and(
     if allowed.is_empty() {
         return Ok(s32(errno::EBUSY));
     }
-    let waker_cpu = k.this_cpu;
-    let sync = wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local);
-    let whole_core = flags & PICK_IDLE_CORE != 0;
-    let found = if allowed.test(prev_cpu) && !whole_core {
-        let (cpu, idle) =
-            k.idle.select_default(SelectCpu { prev_cpu, waker_cpu, allowed: &allowed, sync });
-        idle.then_some(cpu)
-    } else {
-        k.idle.pick(waker_cpu, &allowed, whole_core)
+    let found = match k.task(slot).allowed_count {
+        // `select_cpu_restricted`: the only CPU, if it is idle.
+        1 => allowed.first().filter(|cpu| k.idle.claim(*cpu)),
+        _ => k.select_idle_cpu(&allowed, prev_cpu, wake_flags, flags),
     };
     k.idle_masks_changed(mem)?;
     Ok(found.map_or(s32(errno::EBUSY), u64::from))
+}
+
+/// The same with its arguments in a structure (6.19): `p, cpus_allowed, args`.
+fn select_cpu_and_args(k: &mut Kernel, mem: &Memory, [task, mask, args, ..]: [u64; 5]) -> Ret {
+    let prev_cpu = u64::from(mem.load_u32(args)?);
+    let (wake_flags, flags) = (mem.load_u64(args + 8)?, mem.load_u64(args + 16)?);
+    select_cpu_and(k, mem, [task, prev_cpu, wake_flags, mask, flags])
 }
 
 /// `scx_pick_idle_cpu`: claims an idle CPU of a mask.

@@ -19,6 +19,9 @@ use crate::kernel::Kernel;
 /// A kfunc by name.
 pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
 
+/// The process that loaded the scheduler: the first one of the machine.
+const LOADER_PID: u64 = 1;
+
 /// What a kfunc returns in r0, or why it ends the scheduler's program.
 type Ret = Result<u64, Trap>;
 
@@ -41,7 +44,14 @@ pub(crate) fn table() -> Vec<Kfunc> {
 
 /// BPF helpers that need the machine.
 pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
-    vec![(118, jiffies64)]
+    vec![(14, current_pid_tgid), (118, jiffies64)]
+}
+
+/// `bpf_get_current_pid_tgid`: thread group and thread of the task that the CPU runs; of the loader, 1, outside of tasks.
+fn current_pid_tgid(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    let curr = kernel.cpus[kernel.this_cpu as usize].curr();
+    let pid = curr.map_or(LOADER_PID, |slot| u64::from(kernel.task(slot).pid));
+    Ok(pid << 32 | pid)
 }
 
 /// `bpf_jiffies64`: ticks since the start.

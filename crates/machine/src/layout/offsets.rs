@@ -42,7 +42,12 @@ pub(crate) mod task {
     pub(crate) const COMM: u64 = 240;
     pub(crate) const CPUS_MASK: u64 = 256;
     pub(crate) const CGROUPS: u64 = CPUS_MASK + super::CPUMASK_SIZE;
-    pub(crate) const SIZE: u64 = CGROUPS + 8;
+    /// 0: the kernel's own work is no task's time.
+    pub(crate) const STIME: u64 = CGROUPS + 8;
+    pub(crate) const MM: u64 = CGROUPS + 16;
+    /// NULL: no task has a policy of its own for its memory.
+    pub(crate) const MEMPOLICY: u64 = CGROUPS + 24;
+    pub(crate) const SIZE: u64 = CGROUPS + 32;
 
     pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
     pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
@@ -108,7 +113,8 @@ pub(crate) mod exit_info {
     pub(crate) const BT_LEN: u64 = 32;
     pub(crate) const MSG: u64 = 40;
     pub(crate) const DUMP: u64 = 48;
-    pub(crate) const SIZE: u64 = 56;
+    pub(crate) const EXIT_CPU: u64 = 56;
+    pub(crate) const SIZE: u64 = 64;
 }
 
 /// `struct scx_init_task_args`.

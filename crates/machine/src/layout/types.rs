@@ -95,6 +95,7 @@ pub(crate) fn kernel_types() -> TargetTypes {
         ],
     );
     arguments(&mut t, &b, groups.cgroup_ptr, task_ptr);
+    kfunc_arguments(&mut t, &b);
     iterators(&mut t, &b);
     sched_ext_ops(&mut t, &b);
     constants::enumerations(&mut t);
@@ -215,6 +216,9 @@ fn task_struct(
             at("tid", scx_entity::TID, b.u64),
         ],
     );
+    let mm = t.declare("mm_struct");
+    let mm_ptr = t.pointer(mm);
+    let mempolicy_ptr = mempolicy(t, b);
     let thread_info =
         structure(t, "thread_info", thread_info::SIZE, &[at("cpu", thread_info::CPU, b.u32)]);
     structure(
@@ -250,6 +254,11 @@ fn task_struct(
             at("sched_task_group", task::SCHED_TASK_GROUP, groups.task_group_ptr),
             at("cpus_mask", task::CPUS_MASK, cpumask),
             at("cgroups", task::CGROUPS, groups.css_set_ptr),
+            // All of a task's time is its own program's, and is known at every moment.
+            at("utime", task::SUM_EXEC, b.u64),
+            at("stime", task::STIME, b.u64),
+            at("mm", task::MM, mm_ptr),
+            at("mempolicy", task::MEMPOLICY, mempolicy_ptr),
         ],
     );
 }
@@ -268,6 +277,7 @@ fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: Type
             at("bt_len", exit_info::BT_LEN, b.u32),
             at("msg", exit_info::MSG, b.ptr_char),
             at("dump", exit_info::DUMP, b.ptr_char),
+            at("exit_cpu", exit_info::EXIT_CPU, b.s32),
         ],
     );
     structure(
@@ -306,6 +316,31 @@ fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: Type
             at("at_jiffies", 32, b.u64),
         ],
     );
+}
+
+/// `struct mempolicy *`; no task has one.
+fn mempolicy(t: &mut TargetTypes, b: &Basic) -> TypeRef {
+    let bits = t.array(b.ulong, 1);
+    let nodes = structure(t, "nodemask", 8, &[at("bits", 0, bits)]);
+    let nodes = t.typedef("nodemask_t", nodes);
+    let fields = [at("mode", 0, b.u16), at("nodes", 8, nodes), at("home_node", 16, b.s32)];
+    let policy = structure(t, "mempolicy", 24, &fields);
+    t.pointer(policy)
+}
+
+/// Arguments of kernel functions that have more than five (6.19), and types that programs share with the kernel.
+fn kfunc_arguments(t: &mut TargetTypes, b: &Basic) {
+    let words = ["dsq_id", "slice", "vtime", "enq_flags"].into_iter().zip(0..);
+    let words: Vec<_> = words.map(|(name, word)| at(name, 8 * word, b.u64)).collect();
+    structure(t, "scx_bpf_dsq_insert_vtime_args", 32, &words);
+    structure(
+        t,
+        "scx_bpf_select_cpu_and_args",
+        24,
+        &[at("prev_cpu", 0, b.s32), at("wake_flags", 8, b.u64), at("flags", 16, b.u64)],
+    );
+    let atomic = structure(t, "", 4, &[at("counter", 0, b.s32)]);
+    t.typedef("atomic_t", atomic);
 }
 
 fn iterators(t: &mut TargetTypes, b: &Basic) {
@@ -420,6 +455,9 @@ mod tests {
             "sched_task_group",
             "cpus_mask",
             "cgroups",
+            "stime",
+            "mm",
+            "mempolicy",
         ];
         let mut ranges: Vec<(u32, u32, &str)> = members
             .iter()
