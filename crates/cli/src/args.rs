@@ -245,8 +245,14 @@ pub(crate) struct ReproduceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedCommand {
-    /// The schedulers that come with fairground
+    /// The schedulers that come with fairground, and those that it can fetch
     List,
+    /// Build published schedulers into the cache, for `--sched NAME` (needs a network, curl and clang)
+    Fetch {
+        /// Schedulers, `scx_lavd`, or certain versions of them, `scx_lavd@1.1.4`
+        #[arg(value_name = "NAME[@VERSION]", required = true)]
+        scheds: Vec<String>,
+    },
     /// A scheduler's tunables, features, parameter sets and size
     Show {
         /// A name, an object file or a source

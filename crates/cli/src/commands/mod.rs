@@ -9,6 +9,7 @@ mod doctor;
 mod drawn;
 mod drawn_follow;
 mod experiment_runs;
+mod fetch;
 mod follow;
 pub(crate) mod kernels;
 mod load;

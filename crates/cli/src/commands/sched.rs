@@ -11,6 +11,7 @@ use fairground_session::{
     Failure, Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
 };
 
+use super::fetch::{fetch, published_table};
 use super::needs::needs_tables;
 use super::policy_cost::cost_table;
 use crate::args::{Cli, SchedCommand};
@@ -19,6 +20,7 @@ use crate::present;
 pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failure> {
     match command {
         SchedCommand::List => list(cli)?,
+        SchedCommand::Fetch { scheds } => fetch(cli, scheds)?,
         SchedCommand::Show { sched, cost } => show(cli, sched, *cost)?,
         SchedCommand::Build { source, output } => build(source, output.as_deref())?,
     }
@@ -40,7 +42,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
             Cell::count(policy.object.len() as u64)
         })
         .table();
-    present::print_tables([table], cli)
+    present::print_tables([table, published_table()?], cli)
 }
 
 fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {

@@ -9,6 +9,8 @@ use fairground_bpf::Object;
 use fairground_machine::{Engine, Policy, PolicyError};
 
 use super::build::{SOURCE_END, bytes_of_source};
+use super::published::object_of;
+use super::split_set;
 use crate::failure::{Failure, did_you_mean};
 
 /// Objects that are kept for further runs; beyond, the one that was used longest ago is dropped.
@@ -63,6 +65,16 @@ pub fn find_object(name: &str) -> Result<Arc<Object>, Failure> {
     read(name).map(|loaded| Arc::clone(&loaded.object))
 }
 
+/// The object of `NAME`, `NAME@SET` or a file, or of a published scheduler as `NAME` or `NAME@VERSION`; and the parameter
+/// set that is named.
+pub(super) fn read_spec(spec: &str) -> Result<(Arc<Loaded>, Option<&str>), Failure> {
+    if let Some(path) = object_of(spec) {
+        return Ok((read(&path?)?, None));
+    }
+    let (name, set) = split_set(spec);
+    Ok((read(name)?, set))
+}
+
 /// The same, with its bytes and what was compiled of it.
 pub(super) fn read(name: &str) -> Result<Arc<Loaded>, Failure> {
     if let Some(policy) = fairground_policies::get(name) {
@@ -71,6 +83,7 @@ pub(super) fn read(name: &str) -> Result<Arc<Loaded>, Failure> {
     let is_file_name = name.contains('/') || name.ends_with(".o") || name.ends_with(SOURCE_END);
     if !is_file_name && !Path::new(name).is_file() {
         let names = fairground_policies::all().iter().map(|p| p.name);
+        let names = names.chain(fairground_catalogue::ENTRIES.iter().map(|entry| entry.name));
         let help = match did_you_mean(name, names) {
             Some(near) => format!(
                 "did you mean `{near}`? `fairground sched list` names them; a file is given as ./{name}"

@@ -3,6 +3,7 @@
 mod build;
 mod loaded;
 mod profile;
+mod published;
 mod recording;
 mod scheduler;
 mod settings;
@@ -15,6 +16,7 @@ mod writes;
 pub use build::compile_scheduler;
 pub use loaded::find_object;
 pub use profile::{Profile, host_cpus, read_profiles};
+pub use published::scheduler_store;
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
 pub use scheduler::{Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set};
 pub use settings::{Variant, at_settings, one_variant, variants};

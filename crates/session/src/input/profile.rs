@@ -32,6 +32,7 @@ use fairground_machine::{MapContent, Setting, Setup};
 use fairground_realkernel::job::{MapWrite, SchedulerSetup};
 use serde::Deserialize;
 
+use super::published::profile_of;
 use super::split_set;
 use crate::failure::{Failure, did_you_mean};
 
@@ -98,13 +99,18 @@ pub struct Profile {
 impl Profile {
     /// Reads a profile.
     pub fn read(path: &Path) -> Result<Profile, Failure> {
-        let shown = path.display();
         let text = fs::read_to_string(path).map_err(|e| Failure::io(path.display(), &e))?;
-        let file = toml::from_str(&text).map_err(|e| {
+        Profile::of_text(path.to_owned(), &text)
+    }
+
+    /// A profile of this text, from that path.
+    pub(super) fn of_text(path: PathBuf, text: &str) -> Result<Profile, Failure> {
+        let shown = path.display();
+        let file = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
                 .help("docs/howto/third-party-schedulers.md describes the keys of a profile")
         })?;
-        Ok(Profile { path: path.to_owned(), file })
+        Ok(Profile { path, file })
     }
 
     /// Whether it is for a scheduler, by the name of its file, with a parameter set or without.
@@ -311,7 +317,8 @@ fn fits(number: i64, bytes: usize) -> bool {
     bits >= 64 || (bits > 0 && (-(1i64 << (bits - 1))..1i64 << bits).contains(&number))
 }
 
-/// Reads the profiles that were named, and checks that each is for one of the schedulers.
+/// Reads the profiles that were named, and checks that each is for one of the schedulers. A published scheduler without
+/// one has that of its entry.
 pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, Failure> {
     let mut profiles: Vec<Profile> = Vec::with_capacity(paths.len());
     for path in paths {
@@ -329,6 +336,11 @@ pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, 
                 .help("give one profile for each object"));
         }
         profiles.push(profile);
+    }
+    for spec in specs {
+        if profiles.iter().all(|profile| !profile.is_for(spec)) {
+            profiles.extend(profile_of(spec).transpose()?);
+        }
     }
     Ok(profiles)
 }

@@ -69,13 +69,18 @@ impl SchedulerObject {
     /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many
     /// CPUs.
     pub fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
-        let (name, _) = split_set(spec);
-        Self::of(spec, &*loaded::read(name)?, profile)
+        let (loaded, set) = loaded::read_spec(spec)?;
+        Self::of(spec, set, &loaded, profile)
     }
 
     /// As [`SchedulerObject::find`], of an object that is loaded.
-    fn of(spec: &str, loaded: &Loaded, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
-        let (name, set) = split_set(spec);
+    fn of(
+        spec: &str,
+        set: Option<&str>,
+        loaded: &Loaded,
+        profile: Option<(&Profile, u32)>,
+    ) -> Result<Self, Failure> {
+        let (name, _) = split_set(spec);
         let mut object = Arc::clone(&loaded.object);
         let mut settings = match set {
             None => Vec::new(),
@@ -134,8 +139,8 @@ impl Scheduler {
         engine: Engine,
     ) -> Result<Self, Failure> {
         let (name, _) = split_set(spec);
-        let loaded = loaded::read(name)?;
-        let object = SchedulerObject::of(spec, &loaded, profile)?;
+        let (loaded, set) = loaded::read_spec(spec)?;
+        let object = SchedulerObject::of(spec, set, &loaded, profile)?;
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let policy = match profile {
             None => loaded.policy(engine).map_err(|e| failed(&e))?,

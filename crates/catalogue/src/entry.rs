@@ -1,0 +1,88 @@
+//! The entries: one file for each scheduler in `catalogue/` of the repository.
+
+use crate::FetchError;
+
+/// A scheduler that others publish.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name, which is also that of its package in the Rust registry.
+    pub name: &'static str,
+    /// The text of its file: `summary`, and the keys of a profile.
+    pub text: &'static str,
+}
+
+macro_rules! entries {
+    ($($name:literal)*) => {
+        /// All entries, sorted by name.
+        pub const ENTRIES: &[Entry] = &[$(Entry {
+            name: $name,
+            text: include_str!(concat!("../../../catalogue/", $name, ".toml")),
+        }),*];
+    };
+}
+
+entries! {
+    "scx_beerland"
+    "scx_bpfland"
+    "scx_cake"
+    "scx_cosmos"
+    "scx_flash"
+    "scx_lavd"
+    "scx_layered"
+    "scx_p2dq"
+    "scx_rusty"
+    "scx_tickless"
+}
+
+impl Entry {
+    /// What it is, in a line.
+    pub fn summary(&self) -> &'static str {
+        let line = self.text.lines().find_map(|line| line.strip_prefix("summary = \""));
+        line.and_then(|line| line.strip_suffix('"')).unwrap_or_default()
+    }
+
+    /// The entry as a profile (docs/howto/third-party-schedulers.md): without its summary.
+    pub fn profile(&self) -> String {
+        let lines = self.text.lines().map(|line| match line.starts_with("summary = ") {
+            // A line's number in an error is that of the file.
+            true => "",
+            false => line,
+        });
+        lines.collect::<Vec<_>>().join("\n") + "\n"
+    }
+}
+
+/// The entry of this name.
+///
+/// # Errors
+/// There is none; the error names the nearest.
+pub fn find(name: &str) -> Result<&'static Entry, FetchError> {
+    ENTRIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let edits = |entry: &&Entry| strsim::levenshtein(name, entry.name);
+        let nearest = ENTRIES.iter().min_by_key(edits).filter(|near| edits(near) <= 3);
+        FetchError::Unknown { name: name.to_owned(), nearest: nearest.map(|near| near.name) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_sorted_and_say_what_they_are() {
+        assert!(ENTRIES.is_sorted_by_key(|entry| entry.name));
+        for entry in ENTRIES {
+            assert!(!entry.summary().is_empty(), "{}", entry.name);
+            let table: toml::Table = entry.text.parse().expect("an entry is TOML");
+            assert_eq!(table["summary"].as_str(), Some(entry.summary()));
+            assert_eq!(table["object"].as_str(), Some(entry.name));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest() {
+        let text = find("scx_lavdd").expect_err("no such entry").to_string();
+        assert!(text.contains("did you mean `scx_lavd`?"), "{text}");
+        assert!(!find("zzz").expect_err("no such entry").to_string().contains("did you mean"));
+    }
+}

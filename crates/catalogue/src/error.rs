@@ -1,0 +1,102 @@
+//! Why a published scheduler is not available.
+
+use std::path::PathBuf;
+
+/// Why a scheduler cannot be fetched or built.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// No such entry.
+    #[error("there is no scheduler `{name}` in the catalogue{}; `fairground sched list` names them",
+            .nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The entry with the most similar name.
+        nearest: Option<&'static str>,
+    },
+    /// The registry has no such version.
+    #[error("{name} has no version {version}; published are {}", .published.join(", "))]
+    NoVersion {
+        /// The scheduler.
+        name: String,
+        /// The version that was asked for.
+        version: String,
+        /// The last published ones, newest first.
+        published: Vec<String>,
+    },
+    /// It is not in the cache.
+    #[error("{name} is not here: run `fairground sched fetch {name}`")]
+    NotFetched {
+        /// The scheduler, with the version that was asked for.
+        name: String,
+    },
+    /// Something could not be downloaded.
+    #[error(
+        "{url} could not be downloaded: {problem}; fetching a scheduler requires a network that reaches \
+             index.crates.io and static.crates.io"
+    )]
+    Download {
+        /// The address.
+        url: String,
+        /// What curl says.
+        problem: String,
+    },
+    /// A download is not what the registry promises.
+    #[error("{what} is damaged: its SHA-256 is {found}, the registry's {expected}; try again")]
+    Checksum {
+        /// The package.
+        what: String,
+        /// What was downloaded.
+        found: String,
+        /// What the registry says.
+        expected: String,
+    },
+    /// The package is made in a way that this program does not know.
+    #[error("{package} cannot be built: {problem}")]
+    Recipe {
+        /// The package and its version.
+        package: String,
+        /// What is missing.
+        problem: String,
+    },
+    /// The compiler refuses a source.
+    #[error("{package}: {clang} does not compile {source_file}:\n{message}")]
+    Compile {
+        /// The package and its version.
+        package: String,
+        /// The compiler.
+        clang: String,
+        /// The source.
+        source_file: String,
+        /// The compiler's first error.
+        message: String,
+    },
+    /// A program that is needed does not run.
+    #[error("`{program}` does not run: {problem}; install it (Debian: apt-get install {package})")]
+    Program {
+        /// Its name.
+        program: &'static str,
+        /// Debian's package.
+        package: &'static str,
+        /// The system's message.
+        problem: String,
+    },
+    /// A file of the cache.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's message.
+        error: std::io::Error,
+    },
+    /// No compiler.
+    #[error(transparent)]
+    NoCompiler(#[from] fairground_policies::MissingTool),
+}
+
+impl FetchError {
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> FetchError {
+        let path = path.to_owned();
+        move |error| FetchError::Io { path, error }
+    }
+}
