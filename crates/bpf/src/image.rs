@@ -1,15 +1,18 @@
 //! A linked program, checked once and compiled at most once for each set of constants, shared by any number of
 //! instances.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::decode::Op;
 use crate::env::{Env, Host};
 use crate::error::{Fault, LoadError};
-use crate::fold::Frozen;
+use crate::fold::{Frozen, reachable};
 use crate::helpers;
 use crate::host_calls::HostCalls;
 use crate::jit::{self, Code};
+use crate::layout::MapStorage;
 use crate::link::{Symbols, link};
 use crate::linked::Linked;
 use crate::object::Object;
@@ -123,7 +126,39 @@ impl<H: Host> Image<H> {
     }
 }
 
+/// An instruction that ends a run when it is reached, where nothing that is constant prevents that.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Obstacle {
+    /// The function that it is in.
+    pub function: String,
+    /// What it requires and does not get.
+    pub reason: String,
+}
+
 impl<H> Image<H> {
+    /// What may end a run that enters the program at some of its functions, by index, with the constants that the object
+    /// has initially; sorted, each once. Calls, callbacks and jumps are followed; what a constant decides is decided.
+    pub fn obstacles(&self, entries: Vec<usize>) -> Vec<Obstacle> {
+        let linked = &self.program.linked;
+        let constants = self.program.layout.maps.iter().zip(&linked.maps);
+        let constants = constants.filter_map(|(storage, map)| match *storage {
+            MapStorage::Fixed { addr, read_only: true, .. } => Some((addr, map.initial.clone())),
+            _ => None,
+        });
+        let folded = self.program.folded(&Frozen::new(constants.collect()));
+        let ops: Vec<_> = folded.functions.iter().map(|function| function.ops.clone()).collect();
+        let live = reachable(&ops, entries);
+        let mut found = BTreeSet::new();
+        for (index, function) in folded.functions.iter().enumerate().filter(|(at, _)| live[*at]) {
+            let poisons = function.ops.iter().enumerate().filter(|(_, op)| **op == Op::Poison);
+            found.extend(poisons.map(|(slot, _)| Obstacle {
+                function: function.name.clone(),
+                reason: self.program.poison(index, slot),
+            }));
+        }
+        found.into_iter().collect()
+    }
+
     /// The engine in use: the interpreter if it was requested or if this processor has no JIT.
     pub fn engine(&self) -> Engine {
         self.engine

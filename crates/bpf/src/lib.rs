@@ -55,7 +55,7 @@ pub use env::{Callable, Env, FuncRef, Host, HostFn, MAX_PRICES};
 pub use error::{LoadCause, LoadError};
 pub use helpers::format_bstr;
 pub use hint::{prefetch, prefetch_start};
-pub use image::{Engine, Image};
+pub use image::{Engine, Image, Obstacle};
 pub use instance::{Instance, MapsRef};
 pub use link::{Symbols, link};
 pub use linked::{Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};

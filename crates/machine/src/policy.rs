@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fairground_bpf::{Engine, Env, Global, Image, Lack, LoadError, Object, OpsValue, StructOps};
+use fairground_bpf::{
+    Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue, StructOps,
+};
 use fairground_trace::CallbackKind;
 
 use crate::cost::calls;
@@ -170,6 +172,14 @@ impl Policy {
         let constants = kernel_constants(&globals);
         let setup = Prepared::default();
         Ok(Policy { name, image, ops: table, globals, constants, setup, hz, topology })
+    }
+
+    /// What may end its run: instructions that require what this kernel lacks, in what its callbacks and the programs that
+    /// its loader runs can reach.
+    pub fn obstacles(&self) -> Vec<Obstacle> {
+        let callbacks = Op::ALL.iter().filter_map(|op| self.ops.function(*op));
+        let programs = self.setup.before.iter().chain(&self.setup.each_second).copied();
+        self.image.obstacles(callbacks.chain(programs).collect())
     }
 
     /// The scheduler's name (`sched_ext_ops.name`).

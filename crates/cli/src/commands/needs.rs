@@ -1,15 +1,56 @@
 //! `sched show`: what an object wants of its kernel, and what the simulated machine lacks of it.
 
-use fairground_bpf::{Lack, LackKind, Object, OpsValue};
-use fairground_machine::{is_called, lacks};
+use fairground_bpf::{Lack, LackKind, Object, Obstacle, OpsValue};
+use fairground_machine::{Policy, PolicyError, is_called, lacks};
 use fairground_report::{Cell, Column, Table};
 
-/// Maps, kernel functions, helpers, and what is lacking. Tables without rows are left out, the last one apart.
-pub(super) fn needs_tables(object: &Object) -> Vec<Table> {
-    let mut tables = vec![maps_table(object), kfuncs_table(object), helpers_table(object)];
+/// What stops the object in the simulated machine, its maps, kernel functions and helpers; with `all`, also what is
+/// lacking and not reached. Tables without rows are left out.
+pub(super) fn needs_tables(object: &Object, obstacles: &[Obstacle], all: bool) -> Vec<Table> {
+    let mut tables = vec![
+        obstacles_table(obstacles),
+        maps_table(object),
+        kfuncs_table(object),
+        helpers_table(object),
+    ];
+    let mut lacking = lacks_table(object);
+    let count = lacking.rows.len();
+    if all {
+        tables.push(lacking);
+    } else if count > 0 {
+        lacking.rows.clear();
+        lacking.note(format!(
+            "{count} names, each behind a test or in code that cannot be reached: --verbose"
+        ));
+        tables.retain(|table| !table.rows.is_empty());
+        tables.push(lacking);
+        return tables;
+    }
     tables.retain(|table| !table.rows.is_empty());
-    tables.push(lacks_table(object));
     tables
+}
+
+/// Whether the object runs in the simulated machine, in a line.
+pub(super) fn answer(policy: &Result<Policy, PolicyError>) -> String {
+    match policy.as_ref().map(Policy::obstacles) {
+        Err(error) => format!("cannot run in the simulated machine: {error}"),
+        Ok(obstacles) if obstacles.is_empty() => "runs in the simulated machine".to_owned(),
+        Ok(obstacles) => {
+            let count = obstacles.len();
+            format!(
+                "runs in the simulated machine, but ends where it reaches one of {count} instruction{} \
+                 that require what the machine lacks",
+                if count == 1 { "" } else { "s" }
+            )
+        }
+    }
+}
+
+fn obstacles_table(obstacles: &[Obstacle]) -> Table {
+    Table::of("obstacles", "What ends a run that reaches it", obstacles)
+        .text("function", |obstacle| obstacle.function.clone())
+        .text("reason", |obstacle| obstacle.reason.clone())
+        .table()
 }
 
 fn maps_table(object: &Object) -> Table {
@@ -50,15 +91,11 @@ fn lacks_table(object: &Object) -> Table {
             lacking.push(("callback", field.name.clone(), "it is never called"));
         }
     }
-    let mut table = Table::of("lacks", "What the simulated machine lacks for it", lacking)
+    Table::of("lacks", "What the simulated machine lacks of what it names", lacking)
         .text("what", |lack| lack.0)
         .text("name", |lack| lack.1.clone())
         .text("consequence", |lack| lack.2)
-        .table();
-    if table.rows.is_empty() {
-        table.note("Nothing: all that it names is there.");
-    }
-    table
+        .table()
 }
 
 fn kind(kind: LackKind) -> &'static str {

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_bpf::{Global, GlobalType, Object, OpsValue};
-use fairground_machine::{Engine, is_kernel_constant};
+use fairground_machine::{Engine, Policy, is_kernel_constant};
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
     Failure, Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
 };
 
 use super::fetch::{fetch, published_table};
-use super::needs::needs_tables;
+use super::needs::{answer, needs_tables};
 use super::policy_cost::cost_table;
 use crate::args::{Cli, SchedCommand};
 use crate::present;
@@ -52,7 +52,10 @@ fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
     let mut document = Document::new(name);
     document.tables.push(tunables_table(&object));
     document.tables.push(callbacks_table(&object));
-    document.tables.extend(needs_tables(&object));
+    let policy = Policy::load(&object, Engine::Interpreter);
+    let obstacles = policy.as_ref().map(Policy::obstacles).unwrap_or_default();
+    document.title = format!("{name}: {}", answer(&policy));
+    document.tables.extend(needs_tables(&object, &obstacles, cli.verbose));
     document.tables.push(sections_table(&object));
     if cost {
         document.tables.push(cost_table(&Scheduler::load(spec, None, Engine::Jit)?)?);
