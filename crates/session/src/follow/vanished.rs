@@ -68,7 +68,7 @@ mod tests {
         ];
         let mut finder = VanishedFinder::new(4, 1);
         for (index, kind) in kinds.into_iter().enumerate() {
-            finder.take(index, &Event { time_ns: index as u64, cpu: 0, kind });
+            finder.take(index, &Event { time_ns: index as u64, cpu: 0, insns: 0, kind });
         }
         assert_eq!(finder.finish(), [1, 5]);
     }
