@@ -63,7 +63,8 @@ pub use location::{Location, SourceLine};
 pub use memory::Memory;
 pub use needs::{Lack, LackKind, MapInfo, WantedKfunc};
 pub use object::{
-    FunctionInfo, Global, GlobalType, Object, OpsField, OpsValue, SectionInfo, StructOps,
+    FunctionInfo, Global, GlobalType, Object, OpsField, OpsValue, SectionInfo, StructOps, TypeId,
+    TypeMember, Types,
 };
 pub use trap::{Trap, TrapKind, TrapPlace};
 pub use types::{Field, TargetTypes, TypeRef};

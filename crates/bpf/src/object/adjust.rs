@@ -1,9 +1,14 @@
 //! Changes that a loader makes to an object between open and load.
 
 use super::globals::GlobalType;
+use super::maps;
 use super::struct_ops::{OpsField, OpsValue};
 use crate::error::{Fault, LoadCause, LoadError};
+use crate::linked::MapKind;
 use crate::object::Object;
+
+/// Bytes of a page of an arena, which `max_entries` counts.
+const ARENA_PAGE_BYTES: usize = 4096;
 
 /// Integer members of `struct sched_ext_ops` that a loader may set.
 const OPS_MEMBERS: [&str; 6] =
@@ -33,9 +38,48 @@ impl Object {
                 "resizing it: it is not the only variable of its section (SEC(\".data.NAME\"))",
             );
         }
-        let bytes = element_size.saturating_mul(count.max(1));
+        let count = count.max(1);
+        let bytes = element_size.saturating_mul(count);
         let section = self.section_of(&global).to_owned();
-        self.enlarge(&section, bytes).map_err(|fault| fault.cause)
+        self.enlarge(&section, bytes).map_err(|fault| fault.cause)?;
+        if let Some(global) = self.globals.iter_mut().find(|global| global.name == variable) {
+            global.size = bytes;
+            if let GlobalType::Array { count: elements, .. } = &mut global.ty {
+                *elements = count;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets `max_entries` of a map (a ring buffer's bytes, an arena's pages), as a loader does before it loads the
+    /// object.
+    ///
+    /// # Errors
+    /// There is no such map, or the kernel does not create it with so many.
+    pub fn resize_map(&mut self, map: &str, entries: u64) -> Result<(), LoadError> {
+        let file = self.name.clone();
+        let fault = |cause| Fault::at_symbol(map, cause).in_file(&file);
+        let found = self.maps.iter_mut().find(|found| found.def.name == map);
+        let found = found.filter(|found| !matches!(found.def.kind, MapKind::Data { .. }));
+        let Some(found) = found else {
+            let text = "resizing it: the object has no such map".to_owned();
+            return Err(fault(LoadCause::Unsupported(text)));
+        };
+        let mut def = found.def.clone();
+        def.max_entries = u32::try_from(entries).map_err(|_| {
+            fault(LoadCause::BadMap(format!("`max_entries` is at most {}", u32::MAX)))
+        })?;
+        maps::check(&def).map_err(&fault)?;
+        if def.kind == MapKind::ArrayOfMaps {
+            def.initial.resize(4 * def.max_entries as usize, 0);
+        }
+        let pages = def.initial.len().div_ceil(ARENA_PAGE_BYTES) as u64;
+        if def.kind == MapKind::Arena && pages > entries {
+            let text = format!("its variables need {pages} pages, `max_entries` is {entries}");
+            return Err(fault(LoadCause::BadMap(text)));
+        }
+        found.def = def;
+        Ok(())
     }
 
     /// Sets an integer member of the scheduler's `struct sched_ext_ops`.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::data::AddressMap;
 use super::elf::Elf;
 use super::maps::ObjectMap;
+use super::types::TypeId;
 use super::variables::variables;
 use crate::btf::{Btf, Kind, MAX_TYPE_DEPTH};
 use crate::error::Fault;
@@ -71,8 +72,21 @@ pub enum GlobalType {
         element_size: u64,
         /// Elements.
         count: u64,
+        /// The elements are `char`.
+        text: bool,
     },
-    /// A structure, a union, a pointer, a floating-point number: bytes.
+    /// A structure or union.
+    Composite {
+        /// Its tag; empty if it has none.
+        name: String,
+        /// Whether it is a union.
+        union: bool,
+        /// What [`Types::members`](super::Types::members) takes.
+        id: TypeId,
+    },
+    /// A pointer.
+    Pointer,
+    /// A floating-point number, or a type without values: bytes.
     Other,
 }
 
@@ -144,7 +158,13 @@ fn constants_of(btf: &Btf, id: u32) -> u64 {
     }
 }
 
-fn type_of(btf: &Btf, id: u32) -> GlobalType {
+/// Whether a type is `char`, which has the same encoding as a signed byte.
+fn is_char(btf: &Btf, id: u32) -> bool {
+    let ty = btf.get(btf.strip_qualifiers(id));
+    ty.name == "char" && matches!(ty.kind, Kind::Int { size: 1, .. })
+}
+
+pub(super) fn type_of(btf: &Btf, id: u32) -> GlobalType {
     let ty = btf.get(btf.strip_all(id));
     match &ty.kind {
         Kind::Int { boolean: true, .. } => GlobalType::Bool,
@@ -160,7 +180,14 @@ fn type_of(btf: &Btf, id: u32) -> GlobalType {
             of: Box::new(type_of(btf, *of)),
             element_size: btf.size_of(*of).unwrap_or(0),
             count: u64::from(*count),
+            text: is_char(btf, *of),
         },
+        Kind::Composite { union, .. } => GlobalType::Composite {
+            name: ty.name.clone(),
+            union: *union,
+            id: TypeId(btf.strip_all(id)),
+        },
+        Kind::Pointer(_) => GlobalType::Pointer,
         _ => GlobalType::Other,
     }
 }

@@ -209,7 +209,7 @@ pub(crate) fn number_of_kind(kind: MapKind) -> u32 {
 }
 
 /// The kernel's requirements of each map type (`map_alloc_check`).
-fn check(def: &MapDef) -> Result<(), LoadCause> {
+pub(super) fn check(def: &MapDef) -> Result<(), LoadCause> {
     let (key, value, entries) = (def.key_size, def.value_size, def.max_entries);
     let wrong = |text: &str| Err(LoadCause::BadMap(text.into()));
     match def.kind {

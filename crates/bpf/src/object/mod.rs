@@ -11,6 +11,7 @@ mod globals;
 mod inlined;
 mod maps;
 mod struct_ops;
+mod types;
 mod variables;
 
 pub use code::FunctionInfo;
@@ -19,6 +20,9 @@ pub(crate) use externs::{Extern, ExternKind};
 pub use globals::{Global, GlobalType};
 pub(crate) use maps::{ObjectMap, number_of_kind};
 pub use struct_ops::{OpsField, OpsValue, StructOps};
+pub use types::{TypeId, TypeMember, Types};
+
+use std::sync::Arc;
 
 use crate::btf::Btf;
 use crate::btf::ext::Extension;
@@ -42,7 +46,7 @@ pub struct Object {
     pub(crate) code: Vec<CodeFunction>,
     pub(crate) maps: Vec<ObjectMap>,
     pub(crate) externs: Vec<Extern>,
-    pub(crate) btf: Btf,
+    pub(crate) btf: Arc<Btf>,
     debug: DebugInfo,
 }
 
@@ -235,7 +239,7 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
         code,
         maps,
         externs: externs.list,
-        btf,
+        btf: Arc::new(btf),
         debug: DebugInfo::read(&elf),
     })
 }

@@ -68,7 +68,7 @@ fn elements(global: &Global) -> Result<u64, String> {
         );
     }
     match &global.ty {
-        GlobalType::Array { of, element_size: 4, count } => match **of {
+        GlobalType::Array { of, element_size: 4, count, .. } => match **of {
             GlobalType::Int { bits: 32, signed: false } => Ok(*count),
             _ => Err(wanted()),
         },
