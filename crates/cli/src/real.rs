@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_machine::Setting;
+use fairground_machine::{Setting, Topology};
 use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::INSTRUCTION_NS;
@@ -32,6 +32,8 @@ pub(crate) struct RealPlan<'a> {
     pub(crate) settings: Vec<Setting>,
     /// Tunables of the kernel.
     pub(crate) knobs: Vec<Knob>,
+    /// The topology of the target, for words in settings.
+    pub(crate) topology: Topology,
     pub(crate) workload: &'a Workload,
     /// Seed of the workload's random draws.
     pub(crate) seed: u64,
@@ -106,7 +108,7 @@ impl RealPlan<'_> {
     fn job(&self, settings: &[Setting]) -> Result<Job, Failure> {
         let scheduler = self.object.map(|object| {
             let mut writes = resize_writes(object);
-            writes.extend(global_writes(&object.object, settings)?);
+            writes.extend(global_writes(&object.object, settings, &self.topology)?);
             Ok::<_, Failure>(SchedulerJob {
                 name: object.label.clone(),
                 writes,

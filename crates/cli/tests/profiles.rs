@@ -11,6 +11,9 @@ char _license[] SEC("license") = "GPL";
 const volatile u64 slice_ns;
 const volatile u32 nr_cpus;
 u32 counts[1] SEC(".data.counts");
+const volatile struct { u32 llcs; struct { u8 depth; bool on; } levels[2]; } config;
+u32 cpu_llc[8];
+char tag[8];
 u32 hellos, seconds;
 
 struct {
@@ -49,6 +52,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(own_init)
     bpf_printk("slice %llu, CPUs %u, limit %llu", slice_ns, nr_cpus, limit ? *limit : 0);
     if (!limit || *limit != 12 || !quota || *quota != 34 || hellos != 1)
         return -7;
+    if (config.llcs != 1 || config.levels[1].depth != 3 || !config.levels[1].on || config.levels[0].depth != 2)
+        return -8;
+    if (cpu_llc[2] != 0 || cpu_llc[3] != 9 || tag[2] != 'g')
+        return -9;
     return slice_ns && nr_cpus == 3 ? 0 : -22;
 }
 
@@ -62,9 +69,14 @@ required = ["slice_ns"]
 [set]
 slice_ns = "5ms"
 nr_cpus = "cpus"
+config = { llcs = "llcs", levels = [{ depth = 2 }, { depth = "cpus", on = true }] }
+"cpu_llc[*]" = 9
+cpu_llc = "cpu.llc"
+tag = "tag"
 
 [resize]
 counts = "cpus"
+quotas = "cpus"
 
 [ops]
 timeout_ms = 2000
@@ -146,9 +158,14 @@ fn what_is_wrong_is_named() {
         ("nr_cpus =", "nr_cpu =", "did you mean `nr_cpus`"),
         ("object = \"own\"", "object = \"other\"", "is for `other`"),
         ("counts = \"cpus\"", "slice_ns = 4", "it is not an array"),
+        ("counts = \"cpus\"", "limits = 0", "it needs `max_entries`"),
         ("timeout_ms = 2000", "timeout = 1", "timeout"),
+        ("quotas = \"cpus\"", "quota = 1", "no such variable"),
+        ("llcs = \"llcs\"", "llc = \"llcs\"", "did you mean `llcs`"),
+        ("tag = \"tag\"", "tag = \"far too long\"", "takes 7"),
+        ("depth = 2", "depth = 256", "0 to 255"),
         ("1 = 12", "2 = 12", "beyond its 2 elements"),
-        ("1 = 12", "1 = { burst = 2 }", "no member `burst`"),
+        ("1 = 12", "1 = { burst = 2 }", "`limits` has no members"),
         ("[maps.limits]", "[maps.limit]", "limit"),
         ("\"hello\"", "\"hallo\"", "no such program"),
         ("\"hello\"", "\"hallo\"", "did you mean `hello`"),

@@ -1,20 +1,35 @@
 //! Settings of a run, resolved: which variable, cgroup or group of tasks is meant, and what it becomes.
 
+use fairground_bpf::{Global, Instance, Trap};
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
 
-use crate::kernel::{CgroupRef, Cgroups};
+use crate::kernel::{CgroupRef, Cgroups, Kernel};
 use crate::settings;
-use crate::{MachineError, Policy, Setting, SettingError};
+use crate::settings::{Meanings, Patch};
+use crate::{MachineError, Policy, Setting, SettingError, Topology};
 
 /// What a setting changes.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
-    /// A variable of the program, by its index among the policy's globals, as bytes.
-    Global { global: usize, bytes: Vec<u8> },
+    /// A variable of the program, by its index among the policy's globals, and what changes of it.
+    Global { global: usize, patches: Vec<Patch> },
     /// `cpu.weight` of a cgroup.
     Weight { cgroup: CgroupRef, weight: u32 },
     /// The cgroup of all tasks of a group of the workload.
     Move { spec: usize, cgroup: CgroupRef },
+}
+
+/// Changes a part of a variable.
+pub(crate) fn patch(
+    program: &mut Instance<Kernel>,
+    global: &Global,
+    patches: &[Patch],
+) -> Result<(), Trap> {
+    let mut content = program.global(global)?;
+    if !patches.iter().all(|patch| patch.apply(&mut content)) {
+        return Err(Trap::host(format!("a setting exceeds `{}`", global.name)));
+    }
+    program.set_global(global, &content)
 }
 
 /// A change during the run.
@@ -31,6 +46,8 @@ pub(crate) struct Changes<'a> {
     /// Names of the workload's groups of tasks.
     pub(crate) groups: &'a [String],
     pub(crate) cgroups: &'a Cgroups,
+    /// The machine's topology, for the words in values.
+    pub(crate) topology: &'a Topology,
 }
 
 impl Changes<'_> {
@@ -76,9 +93,9 @@ impl Changes<'_> {
             return Err(SettingError::machine(name, format!("it is no setting; {forms}")));
         }
         let policy = self.policy;
-        let (global, bytes) = settings::variable_bytes(policy.name(), &policy.globals, setting)?;
-        let variable = &policy.globals[global];
-        Ok((Target::Global { global, bytes }, format!("{}={value}", variable.name)))
+        let meanings = Meanings::new(&policy.types, self.topology);
+        let change = meanings.change(policy.name(), &policy.globals, setting)?;
+        Ok((Target::Global { global: change.variable, patches: change.patches }, change.label))
     }
 
     fn cgroup(&self, name: &str, path: &str) -> Result<CgroupRef, SettingError> {

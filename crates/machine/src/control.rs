@@ -28,6 +28,7 @@ impl Machine {
             policy: &self.policy,
             groups: &self.group_names,
             cgroups: &self.kernel.cgroups,
+            topology: &self.kernel.topology,
         };
         let (_, mut change) = names.encode(&[Setting::at(at_ns, name, value)])?;
         if let Some(exit) = self.exit() {

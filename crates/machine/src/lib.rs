@@ -51,6 +51,8 @@ pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError, is_called, is_kernel_constant, lacks};
-pub use settings::{Setting, SettingError, variable_bytes};
+pub use settings::{
+    Meanings, Patch, Setting, SettingError, VariableChange, Words, is_number, root_of,
+};
 pub use setup::{MapContent, Setup, SetupError};
 pub use topology::{CpuPlace, Topology, TopologyError};

@@ -5,7 +5,7 @@ use fairground_trace::{EventKind, Label, TaskState, Trace};
 use fairground_workload::{SchedPolicy, Workload};
 
 use crate::actors::{ActorId, Actors, Effect};
-use crate::changes::{Change, Target};
+use crate::changes::{Change, Target, patch};
 use crate::events::{CpuEvent, EventHandle};
 use crate::flow::Step;
 use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
@@ -249,8 +249,8 @@ impl Machine {
         let now = self.kernel.clock.now_ns();
         while let Some(change) = self.changes.pop_if(|change| change.at_ns <= now) {
             match change.target {
-                Target::Global { global, bytes } => {
-                    self.program.set_global(&self.policy.globals[global], &bytes)?;
+                Target::Global { global, patches } => {
+                    patch(&mut self.program, &self.policy.globals[global], &patches)?;
                     let label = self.kernel.trace.intern(&change.text);
                     self.kernel.emit(0, 0, EventKind::Param { label });
                 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairground_bpf::{
-    Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue, StructOps,
+    Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue, StructOps, Types,
 };
 use fairground_trace::CallbackKind;
 
@@ -83,6 +83,8 @@ pub struct Policy {
     pub(crate) image: Arc<Image<Kernel>>,
     pub(crate) ops: OpsTable,
     pub(crate) globals: Vec<Global>,
+    /// The types of its values.
+    pub(crate) types: Types,
     /// Variables that hold constants of the kernel, and their values.
     pub(crate) constants: Vec<(usize, u64)>,
     /// What its loader does beside setting variables.
@@ -171,7 +173,8 @@ impl Policy {
         let topology = topology::globals::find(object.name(), &globals)?;
         let constants = kernel_constants(&globals);
         let setup = Prepared::default();
-        Ok(Policy { name, image, ops: table, globals, constants, setup, hz, topology })
+        let types = object.types();
+        Ok(Policy { name, image, ops: table, globals, types, constants, setup, hz, topology })
     }
 
     /// What may end its run: instructions that require what this kernel lacks, in what its callbacks and the programs that
@@ -200,7 +203,7 @@ impl Policy {
     /// Its tunables: the global numbers, switches and enumerations that a setting can change, in the order of the
     /// object.
     pub fn tunables(&self) -> impl Iterator<Item = &Global> {
-        let tunable = |g: &&Global| g.is_settable() && settings::settable(&g.ty);
+        let tunable = |g: &&Global| g.is_settable() && settings::is_number(&g.ty);
         self.globals.iter().filter(tunable).filter(|g| !is_kernel_constant(g))
     }
 }

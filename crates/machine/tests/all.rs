@@ -17,3 +17,4 @@ mod timers;
 mod tools;
 mod topology;
 mod turns;
+mod values;

@@ -66,6 +66,8 @@ pub struct SchedulerJob {
 pub struct SchedulerSetup {
     /// Integer members of `struct sched_ext_ops` by name, such as `timeout_ms`.
     pub ops: Vec<(String, u64)>,
+    /// `max_entries` of maps by name, set before the object is loaded.
+    pub max_entries: Vec<(String, u32)>,
     /// Elements of maps, written after the object is loaded and before any of its programs runs.
     pub maps: Vec<MapWrite>,
     /// Programs of the object (`SEC("syscall")`) to run before it is attached, in this order.
@@ -96,12 +98,31 @@ pub struct GlobalWrite {
     pub label: String,
     /// The section of the object: `.rodata`, `.data`, `.bss`.
     pub section: String,
+    /// The bytes that change.
+    pub patches: Vec<Patch>,
+    /// Time from the start of the run, ns; `None`: before the object is loaded, as `.rodata` requires.
+    pub at_ns: Option<u64>,
+}
+
+/// A change of some bytes of a section.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Patch {
     /// Byte offset in the section.
     pub offset: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Time from the start of the run, ns; `None`: before the object is loaded, as `.rodata` requires.
-    pub at_ns: Option<u64>,
+    /// The bits of them that change, for a bit field; empty: all.
+    pub mask: Vec<u8>,
+}
+
+impl Patch {
+    /// The bytes after the change, by those before it.
+    pub fn over(&self, old: &[u8]) -> Vec<u8> {
+        let mask = |index: usize| self.mask.get(index).copied().unwrap_or(u8::MAX);
+        let bytes = old.iter().zip(&self.bytes).enumerate();
+        bytes.map(|(index, (old, new))| (old & !mask(index)) | (new & mask(index))).collect()
+    }
 }
 
 /// A feature or tunable of the kernel.

@@ -33,7 +33,7 @@ pub(super) fn follow(cli: &Cli, args: &FollowArgs) -> Result<ExitCode, Failure> 
     if let Some(profile) = profile {
         profile.check(&args.sched, &settings)?;
     }
-    let profile = profile.map(|profile| (profile, machine.cpus()));
+    let profile = profile.map(|profile| (profile, &machine.topology));
     let scheduler = Scheduler::load(&args.sched, profile, args.engine.into())?;
     let trace = &recording.trace;
     let length_ns = trace.end_ns.saturating_sub(trace.start_ns);

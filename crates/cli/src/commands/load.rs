@@ -4,13 +4,14 @@ use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use fairground_bpf::{Global, GlobalType};
-use fairground_realkernel::job::{GlobalWrite, SchedulerExit, SchedulerJob};
+use fairground_bpf::Global;
+use fairground_machine::is_number;
+use fairground_realkernel::job::{GlobalWrite, Patch, SchedulerExit, SchedulerJob};
 use fairground_realkernel::sched_ext::{Attached, KernelState, asks_for_restart};
 use fairground_realkernel::signals::EndSignals;
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
-    Failure, SchedulerObject, at_settings, exit_code, global_writes, host_cpus, one_variant,
+    Failure, SchedulerObject, at_settings, exit_code, global_writes, host_topology, one_variant,
     parse_time, read_profiles, resize_writes,
 };
 
@@ -51,13 +52,14 @@ pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
     for profile in &profiles {
         profile.check(&args.sched, &given)?;
     }
-    let profile = profiles.first().map(|profile| (profile, host_cpus()));
+    let topology = host_topology();
+    let profile = profiles.first().map(|profile| (profile, &topology));
     let scheduler = SchedulerObject::find(&args.sched, profile)?;
     let mut settings = scheduler.settings.clone();
     settings.extend(given);
     settings.extend(at_settings(&args.at)?);
     let mut writes = resize_writes(&scheduler);
-    writes.extend(global_writes(&scheduler.object, &settings)?);
+    writes.extend(global_writes(&scheduler.object, &settings, &topology)?);
     writes.sort_by_key(|write| write.at_ns);
     let time = |flag, text: &str| match parse_time(flag, text)? {
         0 => Err(Failure::new(format_args!("{flag} 0 leaves nothing to see"))),
@@ -201,13 +203,10 @@ struct Row {
 impl Watch {
     fn new(session: &Session<'_>) -> Watch {
         let object = &session.scheduler.object;
-        let number = |ty: &GlobalType| {
-            matches!(ty, GlobalType::Bool | GlobalType::Int { .. } | GlobalType::Enum { .. })
-        };
         let shown = object
             .globals()
             .iter()
-            .filter(|g| !g.read_only && number(&g.ty) && !tag(g, "doc:").is_empty());
+            .filter(|g| !g.read_only && is_number(&g.ty) && !tag(g, "doc:").is_empty());
         let variables = shown.map(|global| {
             let section = object.section_of(global).to_owned();
             (Variable { global: global.clone(), section }, Vec::new())
@@ -244,8 +243,8 @@ impl Watch {
             self.change += 1;
             // What its user changes is no counter.
             for (variable, value) in &mut self.variables {
-                if variable.section == write.section && variable.global.offset == write.offset {
-                    value.clone_from(&write.bytes);
+                if variable.is_written_by(write) {
+                    *value = variable.read(attached).unwrap_or_default();
                 }
             }
         }
@@ -319,6 +318,14 @@ impl Watch {
 }
 
 impl Variable {
+    fn is_written_by(&self, write: &GlobalWrite) -> bool {
+        let own = self.global.offset..self.global.offset + self.global.size;
+        let overlaps = |patch: &Patch| {
+            patch.offset < own.end && own.start < patch.offset + patch.bytes.len() as u64
+        };
+        self.section == write.section && write.patches.iter().any(overlaps)
+    }
+
     fn read(&self, attached: &Attached) -> Option<Vec<u8>> {
         attached.read(&self.section, self.global.offset, self.global.size)
     }

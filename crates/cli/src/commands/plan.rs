@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use fairground_analysis::Options;
 use fairground_bpf::Object;
-use fairground_machine::{MachineConfig, Policy, Setting};
+use fairground_machine::{MachineConfig, Policy, Setting, Topology};
 use fairground_report::{Cell, Document};
 use fairground_session::{
     CHUNK_NS, CPUS_DEFAULT, Failure, OWN_SCHEDULER, Outcome, Plan, Resolved, RunSpec, Scheduler,
-    SchedulerObject, Target, Watch, host_cpus, read_profiles, split_knobs,
+    SchedulerObject, Target, Watch, host_topology, read_profiles, split_knobs,
 };
 use fairground_workload::Workload;
 
@@ -255,6 +255,10 @@ impl<'a> RunPlan<'a> {
             object: column.scheduler.object(),
             settings,
             knobs,
+            topology: match column.target {
+                Target::Host => host_topology(),
+                _ => run.machine.topology.clone(),
+            },
             workload: self.workload,
             seed: self.spec.machine.seed,
             duration_ns: run.duration_ns,
@@ -272,9 +276,9 @@ impl<'a> RunPlan<'a> {
             specs.extend(defaults);
         }
         let profiles = read_profiles(&spec.profile, &specs)?;
-        let cpus = match profiles.is_empty() {
-            true => run.machine.cpus(),
-            false => cpus_of_profiles(&run.targets, run.machine.cpus())?,
+        let topology = match profiles.is_empty() {
+            true => run.machine.topology.clone(),
+            false => topology_of_profiles(&run.targets, &run.machine.topology)?,
         };
         let simulated = run.targets.contains(&Target::Sim);
         let load = |name: &str| {
@@ -283,7 +287,7 @@ impl<'a> RunPlan<'a> {
                 let mut variants = run.variants.iter();
                 variants.try_for_each(|variant| profile.check(name, &variant.settings))?;
             }
-            let profile = profile.map(|profile| (profile, cpus));
+            let profile = profile.map(|profile| (profile, &topology));
             let (compiled, object) = match name {
                 OWN_SCHEDULER => (None, None),
                 _ if simulated => (Some(Scheduler::load(name, profile, spec.engine.into())?), None),
@@ -295,17 +299,17 @@ impl<'a> RunPlan<'a> {
     }
 }
 
-/// The number of CPUs that a profile counts: the same on each target.
-fn cpus_of_profiles(targets: &[Target], cpus: u32) -> Result<u32, Failure> {
-    match targets {
-        [Target::Host] => Ok(host_cpus()),
-        _ if targets.contains(&Target::Host) && host_cpus() != cpus => {
-            Err(Failure::new(format_args!(
-                "a profile counts CPUs, and this machine has {} where the others have {cpus}",
-                host_cpus()
-            ))
-            .help(format_args!("add `--cpus {}`", host_cpus())))
-        }
-        _ => Ok(cpus),
+/// The topology that a profile counts by: the same on each target.
+fn topology_of_profiles(targets: &[Target], topology: &Topology) -> Result<Topology, Failure> {
+    let host = targets.contains(&Target::Host).then(host_topology);
+    match (targets, host) {
+        ([Target::Host], Some(host)) => Ok(host),
+        (_, Some(host)) if host.cpus() != topology.cpus() => Err(Failure::new(format_args!(
+            "a profile counts CPUs, and this machine has {} where the others have {}",
+            host.cpus(),
+            topology.cpus()
+        ))
+        .help(format_args!("add `--cpus {}`", host.cpus()))),
+        _ => Ok(topology.clone()),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_bpf::{Global, GlobalType, Object, OpsValue};
-use fairground_machine::{Engine, Policy, is_kernel_constant};
+use fairground_machine::{Engine, Policy, is_kernel_constant, is_number};
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
     Failure, Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
@@ -71,9 +71,7 @@ pub(super) fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
 /// Variables that say what they are are tunables; the rest is the scheduler's own state.
 pub(super) fn is_tunable(global: &Global) -> bool {
     !tag(global, "doc:").is_empty()
-        || (global.read_only
-            && !is_kernel_constant(global)
-            && !matches!(global.ty, GlobalType::Other | GlobalType::Array { .. }))
+        || (global.read_only && !is_kernel_constant(global) && is_number(&global.ty))
 }
 
 fn tunables_table(object: &Object) -> Table {

@@ -7,7 +7,7 @@ use fairground_workload::Workload;
 use super::{Machine, Step, Taker};
 use crate::abi::{self, ops_flag};
 use crate::actors::Actors;
-use crate::changes::{Change, Changes, Target};
+use crate::changes::{Change, Changes, Target, patch};
 use crate::check::Checker;
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
@@ -43,7 +43,8 @@ impl Machine {
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
         let (first, mut changes) =
-            Changes { policy, groups: &group_names, cgroups: &cgroups }.encode(settings)?;
+            Changes { policy, groups: &group_names, cgroups: &cgroups, topology: &config.topology }
+                .encode(settings)?;
         changes.iter_mut().for_each(|c| c.at_ns = c.at_ns.saturating_add(config.lead_in_ns));
         let capacity = config.max_tasks + cpus;
         let mut program = policy.image.instantiate(&InstanceConfig {
@@ -227,8 +228,8 @@ fn apply_first(
     policy.setup.fill(program)?;
     for change in changes {
         match change.target {
-            Target::Global { global, bytes } => {
-                program.set_global(&policy.globals[global], &bytes).map_err(MachineError::Memory)?
+            Target::Global { global, patches } => {
+                patch(program, &policy.globals[global], &patches).map_err(MachineError::Memory)?;
             }
             Target::Weight { cgroup, weight } => cgroups.get_mut(cgroup).weight = weight,
             Target::Move { spec, cgroup } => first_cgroups[spec] = Some(cgroup),

@@ -19,6 +19,7 @@ fn core_only() -> Policy {
         image: image.expect("an empty program links"),
         ops: OpsTable::empty(),
         globals: Vec::new(),
+        types: Default::default(),
         constants: Vec::new(),
         setup: crate::setup::Prepared::default(),
         hz: None,

@@ -25,6 +25,7 @@ pub use error::{Cause, LoadError};
 pub use exit::{ExitKind, asks_for_restart};
 pub use opened::{VerifiedProgram, verify};
 pub use state::{KernelState, attachable};
+pub use topology::units_of_host;
 
 use crate::job::{GlobalWrite, SchedulerExit, SchedulerJob};
 use crate::kernel_log::KernelLog;
@@ -130,10 +131,17 @@ impl Attached {
             return Err(LoadError::Frozen { label: write.label.clone() });
         }
         let section = self.sections.iter_mut().find(|section| section.is(&write.section));
-        let done = usize::try_from(write.offset)
-            .ok()
-            .and_then(|offset| section?.write(offset, &write.bytes));
-        done.ok_or_else(|| opened::not_in_object(&self.name, write))
+        let Some(section) = section else {
+            return Err(opened::not_in_object(&self.name, write, None));
+        };
+        for patch in &write.patches {
+            let done = usize::try_from(patch.offset).ok().and_then(|offset| {
+                let old = section.read(offset, patch.bytes.len())?;
+                section.write(offset, &patch.over(&old))
+            });
+            done.ok_or_else(|| opened::not_in_object(&self.name, write, Some(patch)))?;
+        }
+        Ok(())
     }
 
     /// Whether there are programs to run at each full second.

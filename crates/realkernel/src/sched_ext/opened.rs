@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::ptr::NonNull;
 
 use libbpf_rs::btf::Btf;
@@ -11,14 +10,12 @@ use libbpf_rs::{AsRawLibbpf, MapType, Object, OpenObject, libbpf_sys};
 use super::layout::Layout;
 use super::sections::is_section;
 use super::{LoadError, constants, kconfig, setup, state, topology, verifier};
-use crate::job::{GlobalWrite, SchedulerJob};
+use crate::job::{GlobalWrite, Patch, SchedulerJob};
 
 /// libbpf's name of every object. With the suffix of a data section, the kernel's limit is 15 characters.
 const OBJECT_NAME: &CStr = c"sched";
 /// Prefix of the names of custom data sections.
 const OWN_SECTION: &str = ".data.";
-/// The folder of the machine's topology.
-const DEVICES: &str = "/sys/devices/system";
 /// Bytes of an element of a topology array: u32.
 const ELEMENT: usize = 4;
 /// `BPF_F_LINK`: the kernel disables the scheduler when its link is closed. Without it, a scheduler stays enabled
@@ -63,12 +60,16 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
     }
     fill_topology(name, &mut opened, &layout)?;
     for (variable, value) in constants::values(&layout.constants) {
-        put(&mut opened, &variable.section, variable.offset as u64, &value);
+        let patch = whole(variable.offset as u64, value.to_vec());
+        put(&mut opened, &variable.section, &patch);
     }
     setup::set_ops(name, &mut opened, &layout, &job.setup)?;
+    setup::set_max_entries(name, &mut opened, &job.setup)?;
     for write in job.writes.iter().filter(|write| write.at_ns.is_none()) {
-        put(&mut opened, &write.section, write.offset, &write.bytes)
-            .ok_or_else(|| not_in_object(name, write))?;
+        for patch in &write.patches {
+            put(&mut opened, &write.section, patch)
+                .ok_or_else(|| not_in_object(name, write, Some(patch)))?;
+        }
     }
     let (loaded, warnings) = verifier::with_warnings(|| opened.load());
     match loaded {
@@ -117,31 +118,39 @@ fn layout_of(name: &str, opened: &OpenObject) -> Result<Layout, LoadError> {
     }
 }
 
-pub(super) fn not_in_object(name: &str, write: &GlobalWrite) -> LoadError {
+pub(super) fn not_in_object(name: &str, write: &GlobalWrite, patch: Option<&Patch>) -> LoadError {
+    let what = match patch {
+        Some(Patch { offset, bytes, .. }) => {
+            format!("{} bytes at offset {offset} of {}", bytes.len(), write.section)
+        }
+        None => format!("section {}", write.section),
+    };
     LoadError::BadSetting {
         name: name.to_owned(),
         label: write.label.clone(),
-        problem: format!(
-            "the object has no {} bytes at offset {} of {}: the setting is for another build of it",
-            write.bytes.len(),
-            write.offset,
-            write.section
-        ),
+        problem: format!("the object has no {what}: the setting is for another build of it"),
     }
+}
+
+/// A change of all bits of some bytes.
+fn whole(offset: u64, bytes: Vec<u8>) -> Patch {
+    Patch { offset, bytes, mask: Vec::new() }
 }
 
 /// Writes bytes to a section of an object before it is loaded. A custom section (`.data.NAME`) grows if they exceed
 /// it, and with it the array that is its last variable.
-fn put(opened: &mut OpenObject, section: &str, offset: u64, bytes: &[u8]) -> Option<()> {
+fn put(opened: &mut OpenObject, section: &str, patch: &Patch) -> Option<()> {
     let mut maps = opened.maps_mut();
     let mut map = maps.find(|map| is_section(&map.name().to_string_lossy(), section))?;
-    let from = usize::try_from(offset).ok()?;
-    let end = from.checked_add(bytes.len())?;
+    let from = usize::try_from(patch.offset).ok()?;
+    let end = from.checked_add(patch.bytes.len())?;
     if section.starts_with(OWN_SECTION) && map.initial_value()?.len() < end {
         map.set_value_size(u32::try_from(end).ok()?).ok()?;
     }
     let content = map.initial_value_mut()?;
-    content.get_mut(from..end)?.copy_from_slice(bytes);
+    let target = content.get_mut(from..end)?;
+    let bytes = patch.over(target);
+    target.copy_from_slice(&bytes);
     Some(())
 }
 
@@ -152,12 +161,11 @@ fn fill_topology(name: &str, opened: &mut OpenObject, layout: &Layout) -> Result
             label: variable.variable.clone(),
             problem: problem.to_owned(),
         };
-        let units = topology::units(Path::new(DEVICES), level, variable.size / ELEMENT)
-            .ok_or_else(|| {
-                wrong("its tag names no topology level: use core, llc, node or socket")
-            })?;
+        let units = topology::units_of_host(level, variable.size / ELEMENT).ok_or_else(|| {
+            wrong("its tag names no topology level: use core, llc, node or socket")
+        })?;
         let bytes: Vec<u8> = units.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        put(opened, &variable.section, variable.offset as u64, &bytes)
+        put(opened, &variable.section, &whole(variable.offset as u64, bytes))
             .ok_or_else(|| wrong("the object does not contain the array"))?;
     }
     Ok(())

@@ -62,6 +62,26 @@ fn set_member(
     Ok(())
 }
 
+/// Sets how many elements maps have, before the object is loaded.
+pub(super) fn set_max_entries(
+    name: &str,
+    opened: &mut OpenObject,
+    setup: &SchedulerSetup,
+) -> Result<(), LoadError> {
+    for (wanted, entries) in &setup.max_entries {
+        let map = opened.maps_mut().find(|map| map.name() == wanted.as_str());
+        let done = map
+            .ok_or_else(|| "the object has no such map".to_owned())
+            .and_then(|mut map| map.set_max_entries(*entries).map_err(|error| error.to_string()));
+        done.map_err(|problem| LoadError::BadSetting {
+            name: name.to_owned(),
+            label: format!("max_entries of {wanted}: {entries}"),
+            problem,
+        })?;
+    }
+    Ok(())
+}
+
 /// Fills the maps of a loaded object.
 pub(super) fn fill_maps(
     name: &str,

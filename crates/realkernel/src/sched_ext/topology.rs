@@ -4,12 +4,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The folder of the machine's topology.
+const DEVICES: &str = "/sys/devices/system";
 /// Maximum number of caches of a CPU.
 const CACHES_MAX: u32 = 16;
 
+/// The number of the unit of each CPU of this machine at a level (`core`, `llc`, `node`, `socket`), from 0 in the order
+/// of the CPUs; 0 for CPUs that are offline or unknown. `None`: there is no such level.
+pub fn units_of_host(level: &str, cpus: usize) -> Option<Vec<u32>> {
+    units(Path::new(DEVICES), level, cpus)
+}
+
 /// The number of the unit of each CPU at one level, from 0 in the order of the CPUs; `None`: there is no such level.
 /// Offline and unknown CPUs have the number 0.
-pub(super) fn units(root: &Path, level: &str, cpus: usize) -> Option<Vec<u32>> {
+fn units(root: &Path, level: &str, cpus: usize) -> Option<Vec<u32>> {
     let sharers: fn(&Path, usize) -> Option<String> = match level {
         "core" => |root, cpu| first_of(root, cpu, &["core_cpus_list", "thread_siblings_list"]),
         "socket" => |root, cpu| first_of(root, cpu, &["package_cpus_list", "core_siblings_list"]),

@@ -1,6 +1,8 @@
 //! What single words mean: schedulers, workloads, targets, topologies, settings, profiles, recordings.
 
+mod assignment;
 mod build;
+mod host;
 mod loaded;
 mod profile;
 mod published;
@@ -14,8 +16,9 @@ mod workload;
 mod writes;
 
 pub use build::compile_scheduler;
+pub use host::host_topology;
 pub use loaded::find_object;
-pub use profile::{Profile, host_cpus, read_profiles};
+pub use profile::{Profile, read_profiles};
 pub use published::scheduler_store;
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
 pub use scheduler::{Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set};

@@ -7,8 +7,12 @@
 //! [set]                                  # variables, as --set takes them
 //! nr_cpu_ids = "cpus"                    # the number of CPUs
 //! slice_ns = "20ms"
+//! cpu_llc_id = "cpu.llc"                 # an array: each CPU's cache
+//! weights = [1, 2, 3]                    # the first elements of an array
+//! config = { mode = "FAST", depth = 4 }  # members
+//! "domains[*].online" = true             # a path
 //!
-//! [resize]                               # arrays that stand alone in their section: elements
+//! [resize]                               # elements of arrays that stand alone in their section, and of maps
 //! cpu_started_at = "cpus"
 //!
 //! [ops]                                  # integers of the callback table
@@ -27,11 +31,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairground_bpf::Object;
-use fairground_machine::{MapContent, Setting, Setup};
+use fairground_bpf::{GlobalType, Object};
+use fairground_machine::{
+    MapContent, Meanings, Patch, Setting, SettingError, Setup, Topology, Words, root_of,
+};
 use fairground_realkernel::job::{MapWrite, SchedulerSetup};
 use serde::Deserialize;
 
+use super::assignment::{Value, sort};
 use super::published::profile_of;
 use super::split_set;
 use crate::failure::{Failure, did_you_mean};
@@ -50,7 +57,7 @@ struct File {
     #[serde(default)]
     ops: BTreeMap<String, Value>,
     #[serde(default)]
-    maps: BTreeMap<String, BTreeMap<String, Element>>,
+    maps: BTreeMap<String, BTreeMap<String, Value>>,
     #[serde(default)]
     run: Programs,
 }
@@ -65,29 +72,10 @@ struct Programs {
     each_second: Vec<String>,
 }
 
-/// One element of a map.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum Element {
-    Number(i64),
-    Bytes(Vec<u8>),
-    Cpus(String),
-    Members(BTreeMap<String, Value>),
-}
-
-/// A value: a whole number, a switch, or a text, of which `cpus` is the number of CPUs.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum Value {
-    Switch(bool),
-    Number(i64),
-    Text(String),
-}
-
 /// The section of programs that user space runs.
 const SYSCALL: &str = "syscall";
-/// The placeholder of the number of CPUs.
-const CPUS: &str = "cpus";
+/// The kind of a data section among the maps.
+const DATA: &str = "data";
 
 /// A profile.
 #[derive(Clone, Debug)]
@@ -123,33 +111,64 @@ impl Profile {
         stem.unwrap_or(&name) == self.file.object
     }
 
-    /// Applies what concerns the object itself, and returns what it sets in a machine of so many CPUs.
-    pub fn apply(&self, object: &mut Object, cpus: u32) -> Result<Vec<Setting>, Failure> {
+    /// Applies what concerns the object itself, and returns what it sets in a machine of that topology.
+    pub fn apply(&self, object: &mut Object, topology: &Topology) -> Result<Vec<Setting>, Failure> {
         let shown = self.path.display();
-        for (array, count) in &self.file.resize {
-            let count = self.number(array, count, cpus)?;
-            object
-                .resize_array(array, count)
-                .map_err(|e| Failure::new(format_args!("{shown}: [resize] {array}: {e}")))?;
+        for (name, count) in &self.file.resize {
+            let count = self.number("resize", name, count, topology)?;
+            let resized = match is_map(object, name) {
+                true => object.resize_map(name, count),
+                false => object.resize_array(name, count),
+            };
+            resized.map_err(|e| Failure::new(format_args!("{shown}: [resize] {name}: {e}")))?;
         }
         for (member, value) in &self.file.ops {
-            let value = self.number(member, value, cpus)?;
+            let value = self.number("ops", member, value, topology)?;
             object
                 .set_ops_member(member, value)
                 .map_err(|e| Failure::new(format_args!("{shown}: [ops] {member}: {e}")))?;
         }
-        for name in self.file.set.keys().chain(&self.file.required) {
-            self.known(object, name)?;
+        for name in self.file.required.iter() {
+            if object.global(name).or_else(|| object.global(root_of(name))).is_none() {
+                return Err(self.no_variable(object, name));
+            }
         }
-        let set = self.file.set.iter();
-        Ok(set.map(|(name, value)| Setting::initial(name, &value.text(cpus))).collect())
+        self.settings(object, topology)
+    }
+
+    /// What it sets, checked.
+    fn settings(&self, object: &Object, topology: &Topology) -> Result<Vec<Setting>, Failure> {
+        let mut all = Vec::new();
+        for (name, value) in &self.file.set {
+            let wrong = |problem| {
+                Failure::new(format_args!("{}: [set] {name}: {problem}", self.path.display()))
+            };
+            all.extend(value.assignments(name).map_err(wrong)?);
+        }
+        sort(&mut all);
+        let types = object.types();
+        let meanings = Meanings::new(&types, topology);
+        let checked = all.iter().map(|assignment| {
+            let setting = Setting::initial(&assignment.path, &assignment.value);
+            match meanings.change(object.name(), object.globals(), &setting) {
+                Ok(_) => Ok(setting),
+                Err(SettingError::Unknown { .. }) => {
+                    Err(self.no_variable(object, root_of(&assignment.path)))
+                }
+                Err(e) => Err(Failure::new(format_args!("{}: [set] {e}", self.path.display()))),
+            }
+        });
+        checked.collect()
     }
 
     /// A required variable that is not set is an error that names it.
     pub fn check(&self, spec: &str, settings: &[Setting]) -> Result<(), Failure> {
         let is_set = |name: &String| {
-            self.file.set.contains_key(name)
-                || settings.iter().any(|s| s.at_ns.is_none() && s.name.eq_ignore_ascii_case(name))
+            let is_it = |set: &str| {
+                set.eq_ignore_ascii_case(name) || root_of(set).eq_ignore_ascii_case(name)
+            };
+            self.file.set.keys().any(|set| is_it(set))
+                || settings.iter().any(|s| s.at_ns.is_none() && is_it(&s.name))
         };
         match self.file.required.iter().find(|name| !is_set(name)) {
             None => Ok(()),
@@ -163,8 +182,8 @@ impl Profile {
         }
     }
 
-    /// What else it does in each simulated machine of so many CPUs.
-    pub fn setup(&self, object: &Object, cpus: u32) -> Result<Setup, Failure> {
+    /// What else it does in each simulated machine of that topology.
+    pub fn setup(&self, object: &Object, topology: &Topology) -> Result<Setup, Failure> {
         let known: Vec<String> = object.maps().into_iter().map(|map| map.name).collect();
         let mut maps = Vec::new();
         for (map, elements) in &self.file.maps {
@@ -173,7 +192,7 @@ impl Profile {
                 return Err(self.unknown(object, &named, map, known.iter().map(String::as_str)));
             }
             for (key, element) in elements {
-                maps.extend(self.element(object, cpus, map, key, element)?);
+                maps.extend(self.element(object, topology, map, key, element)?);
             }
         }
         let programs = || object.functions().iter().filter(|found| found.section == SYSCALL);
@@ -195,80 +214,79 @@ impl Profile {
         Ok(Setup { maps, before, each_second })
     }
 
-    /// The same for a real kernel of so many CPUs, with the callback table's integers.
-    pub fn real_setup(&self, object: &Object, cpus: u32) -> Result<SchedulerSetup, Failure> {
-        let Setup { maps, before, each_second } = self.setup(object, cpus)?;
+    /// The same for a real kernel on a machine of that topology, with the callback table's integers and the maps that
+    /// are resized.
+    pub fn real_setup(
+        &self,
+        object: &Object,
+        topology: &Topology,
+    ) -> Result<SchedulerSetup, Failure> {
+        let Setup { maps, before, each_second } = self.setup(object, topology)?;
         let map = |MapContent { map, key, offset, bytes }| MapWrite { map, key, offset, bytes };
         let ops = self.file.ops.iter().map(|(member, value)| {
-            Ok::<_, Failure>((member.clone(), self.number(member, value, cpus)?))
+            Ok::<_, Failure>((member.clone(), self.number("ops", member, value, topology)?))
         });
+        let resized = object
+            .maps()
+            .into_iter()
+            .filter(|map| map.kind != DATA && self.file.resize.contains_key(&map.name));
         Ok(SchedulerSetup {
             ops: ops.collect::<Result<_, _>>()?,
+            max_entries: resized.map(|map| (map.name, map.max_entries)).collect(),
             maps: maps.into_iter().map(map).collect(),
             before,
             each_second,
         })
     }
 
+    /// What an element of a map gets: by members, by elements, or as bytes where its type has none.
     fn element(
         &self,
         object: &Object,
-        cpus: u32,
+        topology: &Topology,
         map: &str,
         key: &str,
-        element: &Element,
+        element: &Value,
     ) -> Result<Vec<MapContent>, Failure> {
         let place = format!("{}: [maps.{map}] {key}", self.path.display());
-        let key = key.parse::<u64>().map_err(|_| {
-            Failure::new(format_args!("{place}: a key is a whole number, and 0 or more"))
-        })?;
-        let content = |path: &str, number: i64| {
-            let (offset, size) = object.map_member(map, path).ok_or_else(|| {
-                Failure::new(format_args!("{place}: there is no member `{path}` in its values"))
-                    .help(format_args!("`fairground sched show {}` lists its maps", object.name()))
-            })?;
-            let bytes = number.to_le_bytes();
-            let bytes = bytes.get(..size as usize).filter(|kept| fits(number, kept.len()));
-            let bytes = bytes.ok_or_else(|| {
-                Failure::new(format_args!("{place}: {number} does not fit into {size} bytes"))
-                    .help("a value that is no plain number is given as bytes, or by its members")
-            })?;
-            Ok(MapContent { map: map.to_owned(), key, offset, bytes: bytes.to_vec() })
-        };
-        match element {
-            Element::Number(number) => Ok(vec![content("", *number)?]),
-            Element::Cpus(text) if text == CPUS => Ok(vec![content("", i64::from(cpus))?]),
-            Element::Cpus(text) => {
-                Err(Failure::new(format_args!("{place}: `{text}` is no number"))
-                    .help("give a whole number, or \"cpus\" for the number of CPUs"))
-            }
-            Element::Bytes(bytes) => {
-                let (map, bytes) = (map.to_owned(), bytes.clone());
-                Ok(vec![MapContent { map, key, offset: 0, bytes }])
-            }
-            Element::Members(members) => members
-                .iter()
-                .map(|(path, value)| match value {
-                    Value::Switch(on) => content(path, i64::from(*on)),
-                    Value::Number(number) => content(path, *number),
-                    Value::Text(_) => content(path, self.number(path, value, cpus)? as i64),
-                })
-                .collect(),
+        let wrong = |problem: String| Failure::new(format_args!("{place}: {problem}"));
+        let key = key
+            .parse::<u64>()
+            .map_err(|_| wrong("a key is a whole number, and 0 or more".to_owned()))?;
+        let content = |offset, bytes| MapContent { map: map.to_owned(), key, offset, bytes };
+        let known = object.map_value(map).zip(object.map_member(map, ""));
+        let (ty, (_, size)) = known.ok_or_else(|| wrong("there is no such map".to_owned()))?;
+        if let (false, Some(bytes)) = (matches!(ty, GlobalType::Array { .. }), element.bytes()) {
+            return Ok(vec![content(0, bytes)]);
         }
+        let types = object.types();
+        let meanings = Meanings::new(&types, topology);
+        let mut contents = Vec::new();
+        for assignment in element.assignments("").map_err(wrong)? {
+            let patches =
+                meanings.patches_of(map, (&ty, size), &assignment.path, &assignment.value);
+            let wrong =
+                |problem| wrong(format!("`{}={}`: {problem}", assignment.path, assignment.value));
+            for Patch { offset, bytes, mask } in patches.map_err(wrong)? {
+                if !mask.is_empty() {
+                    return Err(wrong("a bit field of a map's element cannot be set".to_owned()))
+                        .map_err(|e| e.help("give the whole element as bytes, [1, 2, 3]"));
+                }
+                contents.push(content(offset, bytes));
+            }
+        }
+        Ok(contents)
     }
 
-    /// The arrays that it resizes.
+    /// The arrays and maps that it resizes.
     pub fn resized(&self) -> impl Iterator<Item = &str> {
         self.file.resize.keys().map(String::as_str)
     }
 
-    fn known(&self, object: &Object, name: &str) -> Result<(), Failure> {
-        if object.global(name).is_some() {
-            return Ok(());
-        }
+    fn no_variable(&self, object: &Object, name: &str) -> Failure {
         let names = object.globals().iter().filter(|g| g.is_settable()).map(|g| g.name.as_str());
         let named = format!("{} has no variable `{name}`", object.name());
-        Err(self.unknown(object, &named, name, names))
+        self.unknown(object, &named, name, names)
     }
 
     /// Something that the object lacks, with the nearest of what it has.
@@ -287,34 +305,28 @@ impl Profile {
         }
     }
 
-    fn number(&self, name: &str, value: &Value, cpus: u32) -> Result<u64, Failure> {
+    fn number(
+        &self,
+        table: &str,
+        name: &str,
+        value: &Value,
+        topology: &Topology,
+    ) -> Result<u64, Failure> {
         let number = match value {
             Value::Number(number) => u64::try_from(*number).ok(),
-            Value::Text(text) if text == CPUS => Some(u64::from(cpus)),
+            Value::Text(text) => Words::of(topology).number(text),
             _ => None,
         };
         number.ok_or_else(|| {
-            Failure::new(format_args!("{}: `{name}` is no count", self.path.display()))
-                .help("give a whole number, or \"cpus\" for the number of CPUs")
+            Failure::new(format_args!("{}: [{table}] {name}: it is no count", self.path.display()))
+                .help("give a whole number, or a word such as \"cpus\" for the number of CPUs")
         })
     }
 }
 
-impl Value {
-    fn text(&self, cpus: u32) -> String {
-        match self {
-            Value::Switch(on) => on.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::Text(text) if text == CPUS => cpus.to_string(),
-            Value::Text(text) => text.clone(),
-        }
-    }
-}
-
-/// Whether a number fits into so many bytes, signed or unsigned.
-fn fits(number: i64, bytes: usize) -> bool {
-    let bits = 8 * bytes as u32;
-    bits >= 64 || (bits > 0 && (-(1i64 << (bits - 1))..1i64 << bits).contains(&number))
+/// Whether an object has a map of that name that is no data section.
+fn is_map(object: &Object, name: &str) -> bool {
+    object.maps().iter().any(|map| map.name == name && map.kind != DATA)
 }
 
 /// Reads the profiles that were named, and checks that each is for one of the schedulers. A published scheduler without
@@ -343,11 +355,4 @@ pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, 
         }
     }
     Ok(profiles)
-}
-
-/// CPUs that this machine may have (`/sys/devices/system/cpu/possible`), as a loader on it counts them.
-pub fn host_cpus() -> u32 {
-    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<u32>().ok());
-    last.map_or(1, |last| last.saturating_add(1))
 }

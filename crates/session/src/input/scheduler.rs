@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fairground_bpf::{Global, GlobalType, Object};
-use fairground_machine::{Engine, Policy, Setting, is_kernel_constant};
+use fairground_bpf::{Global, Object};
+use fairground_machine::{
+    Engine, Policy, Setting, Topology, is_kernel_constant, is_number, root_of,
+};
 use fairground_realkernel::job::SchedulerSetup;
 
 use super::Profile;
@@ -66,9 +68,9 @@ const BYTES_PER_SLOT: u64 = 8;
 pub type Sets = BTreeMap<String, Vec<(String, String)>>;
 
 impl SchedulerObject {
-    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many
-    /// CPUs.
-    pub fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
+    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of that
+    /// topology.
+    pub fn find(spec: &str, profile: Option<(&Profile, &Topology)>) -> Result<Self, Failure> {
         let (loaded, set) = loaded::read_spec(spec)?;
         Self::of(spec, set, &loaded, profile)
     }
@@ -78,7 +80,7 @@ impl SchedulerObject {
         spec: &str,
         set: Option<&str>,
         loaded: &Loaded,
-        profile: Option<(&Profile, u32)>,
+        profile: Option<(&Profile, &Topology)>,
     ) -> Result<Self, Failure> {
         let (name, _) = split_set(spec);
         let mut object = Arc::clone(&loaded.object);
@@ -92,10 +94,10 @@ impl SchedulerObject {
         };
         let sizes = Sizes::of(&object);
         let (mut resized, mut setup) = (Vec::new(), SchedulerSetup::default());
-        if let Some((profile, cpus)) = profile {
-            settings.extend(profile.apply(Arc::make_mut(&mut object), cpus)?);
+        if let Some((profile, topology)) = profile {
+            settings.extend(profile.apply(Arc::make_mut(&mut object), topology)?);
             resized.extend(profile.resized().map(str::to_owned));
-            setup = profile.real_setup(&object, cpus)?;
+            setup = profile.real_setup(&object, topology)?;
         }
         let (label, bytes) = (spec.to_owned(), Arc::clone(&loaded.bytes));
         Ok(Self { resized, label, object, bytes, sizes, settings, setup })
@@ -111,10 +113,13 @@ impl SchedulerObject {
             return None;
         }
         let is_set = |global: &Global| {
-            self.settings.iter().chain(given).any(|setting| setting.name == global.name)
+            self.settings
+                .iter()
+                .chain(given)
+                .any(|setting| root_of(&setting.name) == root_of(&global.name))
         };
         let constants = self.object.globals().iter().filter(|global| {
-            let number = !matches!(global.ty, GlobalType::Array { .. } | GlobalType::Other);
+            let number = is_number(&global.ty);
             let constant = global.read_only && global.volatile && number;
             constant && !is_kernel_constant(global) && !is_set(global)
         });
@@ -135,7 +140,7 @@ impl Scheduler {
     /// Finds an object ([`SchedulerObject::find`]) and compiles it for the simulated machine.
     pub fn load(
         spec: &str,
-        profile: Option<(&Profile, u32)>,
+        profile: Option<(&Profile, &Topology)>,
         engine: Engine,
     ) -> Result<Self, Failure> {
         let (name, _) = split_set(spec);
@@ -144,8 +149,8 @@ impl Scheduler {
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let policy = match profile {
             None => loaded.policy(engine).map_err(|e| failed(&e))?,
-            Some((profile, cpus)) => {
-                let setup = profile.setup(&object.object, cpus)?;
+            Some((profile, topology)) => {
+                let setup = profile.setup(&object.object, topology)?;
                 let policy = Policy::load(&object.object, engine).map_err(|e| failed(&e))?;
                 policy.with_setup(&setup).map_err(|e| failed(&e))?
             }

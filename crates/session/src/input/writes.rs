@@ -1,18 +1,25 @@
 //! Settings by name, as the bytes that a real kernel's loader puts into an object's data sections.
 
 use fairground_bpf::Object;
-use fairground_machine::{Setting, variable_bytes};
-use fairground_realkernel::job::GlobalWrite;
+use fairground_machine::{Meanings, Setting, Topology};
+use fairground_realkernel::job::{GlobalWrite, Patch};
 
 use super::SchedulerObject;
 use crate::failure::Failure;
 
-/// What `settings` write, in their order: a parameter set's before those that were typed, so that the last one counts.
+/// What `settings` write on a machine of that topology, in their order: a parameter set's before those that were typed,
+/// so that the last one counts.
 ///
 /// # Errors
 /// If the scheduler has no such variable, it cannot hold the value, or the setting is one of the simulated machine.
-pub fn global_writes(object: &Object, settings: &[Setting]) -> Result<Vec<GlobalWrite>, Failure> {
-    settings.iter().map(|setting| global_write(object, setting)).collect()
+pub fn global_writes(
+    object: &Object,
+    settings: &[Setting],
+    topology: &Topology,
+) -> Result<Vec<GlobalWrite>, Failure> {
+    let types = object.types();
+    let meanings = Meanings::new(&types, topology);
+    settings.iter().map(|setting| global_write(object, meanings, setting)).collect()
 }
 
 /// What makes the arrays as long as the profile says: their whole sections, which begin with what the object has there.
@@ -23,15 +30,18 @@ pub fn resize_writes(scheduler: &SchedulerObject) -> Vec<GlobalWrite> {
         Some(GlobalWrite {
             label: format!("{array}: {} bytes", content.len()),
             section: scheduler.object.section_of(global).to_owned(),
-            offset: 0,
-            bytes: content.to_vec(),
+            patches: vec![Patch { offset: 0, bytes: content.to_vec(), mask: Vec::new() }],
             at_ns: None,
         })
     };
     scheduler.resized.iter().filter_map(of).collect()
 }
 
-fn global_write(object: &Object, setting: &Setting) -> Result<GlobalWrite, Failure> {
+fn global_write(
+    object: &Object,
+    meanings: Meanings<'_>,
+    setting: &Setting,
+) -> Result<GlobalWrite, Failure> {
     let Setting { name, value, at_ns } = setting;
     if name.starts_with("cgroup.") || name.starts_with("task.") {
         return Err(Failure::new(format_args!(
@@ -39,14 +49,17 @@ fn global_write(object: &Object, setting: &Setting) -> Result<GlobalWrite, Failu
         ))
         .help("on a real kernel, set variables of the scheduler (`fairground sched show NAME`)"));
     }
-    let (found, bytes) =
-        variable_bytes(object.name(), object.globals(), setting).map_err(Failure::new)?;
-    let global = &object.globals()[found];
+    let change = meanings.change(object.name(), object.globals(), setting).map_err(Failure::new)?;
+    let global = &object.globals()[change.variable];
+    let patches = change.patches.into_iter().map(|patch| Patch {
+        offset: global.offset + patch.offset,
+        bytes: patch.bytes,
+        mask: patch.mask,
+    });
     Ok(GlobalWrite {
-        label: format!("{}={value}", global.name),
+        label: change.label,
         section: object.section_of(global).to_owned(),
-        offset: global.offset,
-        bytes,
+        patches: patches.collect(),
         at_ns: *at_ns,
     })
 }
@@ -63,13 +76,16 @@ mod tests {
             Setting::initial("sched_latency_ns", "6ms"),
             Setting::at(5, "new_fair_sleepers", "off"),
         ];
-        let writes = global_writes(&object, &settings).expect("settings of cfs");
+        let writes =
+            global_writes(&object, &settings, &Topology::flat(4)).expect("settings of cfs");
         let latency = object.global("sched_latency_ns").expect("a tunable of cfs");
         assert_eq!(writes[0].label, "sched_latency_ns=6ms");
         assert_eq!(writes[0].section, ".data");
-        assert_eq!(writes[0].offset, latency.offset);
-        assert_eq!(writes[0].bytes, 6_000_000_u64.to_le_bytes());
-        assert_eq!((writes[1].bytes.as_slice(), writes[1].at_ns), (&[0][..], Some(5)));
+        let Patch { offset, bytes, .. } = &writes[0].patches[0];
+        assert_eq!(*offset, latency.offset);
+        assert_eq!(*bytes, 6_000_000_u64.to_le_bytes());
+        let switched = &writes[1].patches[0].bytes;
+        assert_eq!((switched.as_slice(), writes[1].at_ns), (&[0][..], Some(5)));
     }
 
     #[test]
@@ -78,7 +94,8 @@ mod tests {
         for (name, expected) in
             [("cgroup.web.weight", "simulated machine"), ("latencee", "no tunable")]
         {
-            let failure = global_writes(&object, &[Setting::initial(name, "1")]);
+            let failure =
+                global_writes(&object, &[Setting::initial(name, "1")], &Topology::flat(4));
             let text = failure.expect_err("no variable of that name").to_string();
             assert!(text.contains(expected), "{text}");
         }

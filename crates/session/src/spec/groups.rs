@@ -104,8 +104,8 @@ pub struct SchedulerSpec {
     #[serde(deserialize_with = "words::several")]
     pub sched: Vec<String>,
 
-    /// Set a tunable or feature before the run (`kernel.NAME=VALUE`: one of a real kernel itself); with several values,
-    /// `compare` runs each
+    /// Set a tunable or feature before the run, or a part of one (`x[1].y=3`, `x[*]=cpus`; `kernel.NAME=VALUE`: one of a
+    /// real kernel itself); with several values, `compare` runs each
     #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
     #[serde(deserialize_with = "words::assignments")]
     pub set: Vec<String>,
