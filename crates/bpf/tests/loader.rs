@@ -115,8 +115,16 @@ fn globals_have_the_types_of_the_source() {
             values: values(&[("MINUS", -1), ("PLUS", 1)]),
         }
     );
-    let row = Array { of: Box::new(Int { bits: 32, signed: true }), element_size: 4, count: 2 };
-    assert_eq!(global("offsets").ty, Array { of: Box::new(row), element_size: 8, count: 3 });
+    let row = Array {
+        of: Box::new(Int { bits: 32, signed: true }),
+        element_size: 4,
+        count: 2,
+        text: false,
+    };
+    assert_eq!(
+        global("offsets").ty,
+        Array { of: Box::new(row), element_size: 8, count: 3, text: false }
+    );
     assert_eq!(global("structure").ty, Other);
     assert_eq!(global("structure").size, 16);
     assert!(!global("hidden").read_only, "static variables are found too");
