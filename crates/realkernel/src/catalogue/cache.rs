@@ -12,6 +12,8 @@ use super::{CatalogueError, Kernel, Qemu};
 
 /// The file that describes a fetched kernel.
 pub(super) const KERNEL_NOTE: &str = "kernel.json";
+/// A fetched kernel's configuration.
+pub(super) const CONFIG: &str = "config";
 /// The file that describes a fetched QEMU.
 pub(super) const QEMU_NOTE: &str = "qemu.json";
 
@@ -149,7 +151,7 @@ impl Cache {
         if hex_digest(&bytes) != cached.sha256 {
             return Err(CatalogueError::Damaged { path: folder });
         }
-        let config = Some(folder.join("config")).filter(|c| c.is_file());
+        let config = Some(folder.join(CONFIG)).filter(|c| c.is_file());
         let (name, sha256) = (cached.name.clone(), cached.sha256.clone());
         Ok(Kernel { name, image, config, sha256 })
     }

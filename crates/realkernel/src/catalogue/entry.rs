@@ -104,6 +104,14 @@ impl Entry {
     }
 }
 
+impl KernelPackage {
+    /// The package with its configuration, if the archive has one beside the kernel's (since 7.0).
+    pub(super) fn config_package(&self, names: &[String]) -> Option<String> {
+        let name = format!("linux-base-{}", self.release);
+        names.contains(&name).then_some(name)
+    }
+}
+
 /// Parses `linux-image-6.1.0-50-cloud-amd64` and `linux-binary-7.2.13+deb14-cloud-amd64`; rejects other names.
 fn kernel_package(name: &str, flavour: &str) -> Option<KernelPackage> {
     let release =
@@ -150,7 +158,9 @@ mod tests {
         "linux-image-cloud-amd64",
         "linux-image-cloud-amd64-dbg",
     ];
-    const SID: [&str; 6] = [
+    const SID: [&str; 8] = [
+        "linux-base-7.2.13+deb14-cloud-amd64",
+        "linux-base-7.2.13+deb14-rt-amd64",
         "linux-image-7.2.13+deb14-cloud-amd64",
         "linux-binary-7.2.13+deb14-cloud-amd64",
         "linux-binary-7.2.9+deb14-cloud-amd64",
@@ -171,6 +181,17 @@ mod tests {
             Some("linux-binary-7.2.13+deb14-cloud-amd64")
         );
         assert_eq!(choose("7.2-rt", &SID).as_deref(), Some("linux-binary-7.2.13+deb14-rt-amd64"));
+    }
+
+    #[test]
+    fn the_configuration_is_that_of_the_same_build() {
+        let config = |entry: &str, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+            Entry::find(entry)?.choose(&names)?.config_package(&names)
+        };
+        assert_eq!(config("newest", &SID).as_deref(), Some("linux-base-7.2.13+deb14-cloud-amd64"));
+        assert_eq!(config("7.2-rt", &SID).as_deref(), Some("linux-base-7.2.13+deb14-rt-amd64"));
+        assert_eq!(config("6.1", &BOOKWORM), None, "it is in the kernel's own package");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
 
-use super::apt::{self, Archive};
-use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
+use super::apt::{self, Archive, Package};
+use super::cache::{CONFIG, Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
 use super::entry::{Entry, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
@@ -35,7 +35,7 @@ impl Cache {
         }
     }
 
-    /// Fetches the latest version of a kernel of the catalogue.
+    /// Fetches the latest version of a kernel of the catalogue, and what a fetched one lacks: its configuration.
     ///
     /// # Errors
     ///
@@ -86,19 +86,30 @@ fn kernel(
     }
     let package = archive.package(&chosen.package)?;
     if let Some(here) = is_here(cache, &name, &package.sha256) {
+        let folder = cache.kernel_folder(&name);
+        if !folder.join(CONFIG).is_file() {
+            report(&format!("the kernel {name} is here without its configuration"));
+            let scratch = scratch(cache)?;
+            let source = Source { archive: &archive, names: &names, chosen: &chosen };
+            source.complete(&folder, scratch.path(), report)?;
+            archive.clean();
+        }
         return Ok(here);
     }
-    report(&format!("fetching {} {}", package.name, package.version));
     let scratch = scratch(cache)?;
-    let deb = archive.download(&chosen.package, scratch.path())?;
-    if hex_digest(&read(&deb)?) != package.sha256 {
-        return Err(CatalogueError::Damaged { path: deb });
-    }
-    let unpacked = scratch.path().join("unpacked");
+    let source = Source { archive: &archive, names: &names, chosen: &chosen };
     // Since 7.0, the files are in the `binary` package, in /usr/lib/modules/RELEASE.
-    apt::unpack(&deb, &["vmlinuz*", "config*"], &unpacked)?;
+    let unpacked = source.unpacked(
+        &package,
+        &["vmlinuz*", "config*"],
+        &scratch.path().join("image"),
+        report,
+    )?;
     let made = scratch.path().join("made");
     let sha256 = lay_out(&unpacked, &chosen, &made)?;
+    if !made.join(CONFIG).is_file() {
+        source.complete(&made, scratch.path(), report)?;
+    }
     let cached = Cached {
         name: name.clone(),
         release: chosen.release,
@@ -111,6 +122,78 @@ fn kernel(
     put_in_place(&made, &cache.kernel_folder(&name))?;
     archive.clean();
     Ok(cached)
+}
+
+/// A kernel in Debian's archive.
+struct Source<'a> {
+    archive: &'a Archive,
+    /// The names of the archive's packages of kernels.
+    names: &'a [String],
+    chosen: &'a KernelPackage,
+}
+
+impl Source<'_> {
+    /// Downloads a package to `scratch`, verifies it, and unpacks the files that match one of `wanted`; returns their
+    /// folder.
+    fn unpacked(
+        &self,
+        package: &Package,
+        wanted: &[&str],
+        scratch: &Path,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, CatalogueError> {
+        report(&format!("fetching {} {}", package.name, package.version));
+        make_folder(scratch)?;
+        let deb = self.archive.download(&package.name, scratch)?;
+        if hex_digest(&read(&deb)?) != package.sha256 {
+            return Err(CatalogueError::Damaged { path: deb });
+        }
+        let unpacked = scratch.join("unpacked");
+        apt::unpack(&deb, wanted, &unpacked)?;
+        Ok(unpacked)
+    }
+
+    /// Adds the configuration to the kernel in `folder` from the package that has it (since 7.0). Reports it when
+    /// there is none.
+    fn complete(
+        &self,
+        folder: &Path,
+        scratch: &Path,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<(), CatalogueError> {
+        let release = &self.chosen.release;
+        let without = || {
+            format!(
+                "Debian has no configuration of {release}: schedulers that read it cannot be loaded"
+            )
+        };
+        let Some(name) = self.chosen.config_package(self.names) else {
+            report(&without());
+            return Ok(());
+        };
+        let package = self.archive.package(&name)?;
+        let unpacked = self.unpacked(&package, &["config*"], &scratch.join("config"), report)?;
+        let Some(config) = config_of(&unpacked, release) else {
+            report(&without());
+            return Ok(());
+        };
+        // Complete or absent: the kernel may be in use meanwhile.
+        let part = folder.join("config.part");
+        write(&part, read(&config)?)?;
+        let target = folder.join(CONFIG);
+        let what = format!("rename to {}", target.display());
+        fs::rename(&part, &target).map_err(CatalogueError::io(what))
+    }
+}
+
+/// The configuration among the files of a package.
+fn config_of(unpacked: &Path, release: &str) -> Option<PathBuf> {
+    let candidates = [
+        unpacked.join("usr/lib/modules").join(release).join("config"),
+        unpacked.join("boot").join(format!("config-{release}")),
+        unpacked.join("lib/modules").join(release).join("config"),
+    ];
+    candidates.into_iter().find(|path| path.is_file())
 }
 
 /// Fetches QEMU with all dependencies, including the C library.
@@ -175,13 +258,8 @@ fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<Strin
     }
     make_folder(made)?;
     write(&made.join("vmlinuz"), &bytes)?;
-    let config = first([
-        modules.join("config"),
-        boot.join(format!("config-{release}")),
-        modules_before.join("config"),
-    ]);
-    if let Some(config) = config {
-        write(&made.join("config"), &read(&config)?)?;
+    if let Some(config) = config_of(unpacked, release) {
+        write(&made.join(CONFIG), &read(&config)?)?;
     }
     Ok(hex_digest(&bytes))
 }

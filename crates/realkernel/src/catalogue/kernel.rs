@@ -40,6 +40,11 @@ impl Kernel {
             sha256: hex_digest(&bytes),
         })
     }
+
+    /// Whether it is a kernel of the catalogue, and no file of the user's.
+    pub fn is_of_catalogue(&self) -> bool {
+        super::takes_schedulers(&self.name).is_some()
+    }
 }
 
 /// Whether a file has the header of a Linux kernel for x86 (`Documentation/arch/x86/boot.rst`: "HdrS" at 0x202).

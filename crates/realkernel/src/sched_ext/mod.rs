@@ -32,6 +32,7 @@ use crate::kernel_log::KernelLog;
 use exit::exit_of;
 use layout::Layout;
 use sections::Section;
+pub(crate) use verifier::NO_KCONFIG;
 
 /// Maximum time for the kernel to disable a scheduler. It waits for every CPU and for RCU.
 pub const DETACH_DEADLINE: Duration = Duration::from_secs(20);

@@ -68,6 +68,9 @@ fn verifier_log(warnings: &[String]) -> Option<(String, String)> {
     Some((program.to_owned(), log.to_owned()))
 }
 
+/// libbpf's words when it finds no configuration of the kernel for an object that reads it.
+pub(crate) const NO_KCONFIG: &str = "failed to open system Kconfig";
+
 /// Common causes: a part of the log, its meaning, the remedy.
 const CAUSES: [(&str, &str, &str); 13] = [
     (
@@ -129,7 +132,7 @@ const CAUSES: [(&str, &str, &str); 13] = [
         "`fairground sched show OBJECT` lists what it calls",
     ),
     (
-        "failed to open system Kconfig",
+        NO_KCONFIG,
         "it asks for the kernel's configuration (`__kconfig`)",
         "this kernel's configuration is found neither in /proc/config.gz nor in /boot; \
          CONFIG_HZ is known without",

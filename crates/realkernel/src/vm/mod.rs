@@ -35,9 +35,11 @@ pub use mode::VmMode;
 pub use progress::Progress;
 pub use qemu_command::INSTRUCTION_NS;
 
+use crate::catalogue::Kernel;
 use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG};
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 use crate::run::RUNNER_COMMAND;
+use crate::sched_ext::NO_KCONFIG;
 use machine::Machine;
 use memory::{SharedMemory, nameless_file, path_of};
 
@@ -104,7 +106,8 @@ pub fn run_in_vm(
         let message = message.unwrap_or_else(|_| {
             format!("the runner wrote no outcome (exit code {})", answer.exit_code)
         });
-        return Err(VmError::GuestFailed { message: message.trim_end().to_owned(), console });
+        let message = with_config_remedy(message.trim_end().to_owned(), &config.kernel);
+        return Err(VmError::GuestFailed { message, console });
     };
     let outcome: Outcome =
         serde_json::from_slice(&bytes).map_err(|e| VmError::Channel(format!("outcome: {e}")))?;
@@ -116,6 +119,21 @@ pub fn run_in_vm(
         }
     }
     Ok(outcome)
+}
+
+/// Adds the remedy to a message about a configuration that the guest did not have.
+fn with_config_remedy(message: String, kernel: &Kernel) -> String {
+    if kernel.config.is_some() || !message.contains(NO_KCONFIG) {
+        return message;
+    }
+    let name = &kernel.name;
+    let remedy = match kernel.is_of_catalogue() {
+        true => format!(
+            "the kernel {name} is in the cache without its configuration: run `fairground kernels fetch {name}`"
+        ),
+        false => format!("put the configuration of {name} beside it, as `config` or `.config`"),
+    };
+    format!("{message}\n  help: {remedy}")
 }
 
 /// Boots a machine, runs `command` in it, and writes the results to `folder`.
@@ -177,4 +195,30 @@ fn room_for(job: &Job, cpus: u32) -> u64 {
     let recording = job.recording.as_ref().map_or(0, |r| u64::from(r.kib_per_cpu) << 10);
     // A recording consists of the CPUs' buffers and a header with formats and names.
     OTHERS + recording * u64::from(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_configuration_has_a_remedy_that_names_the_kernel() {
+        let mut kernel = Kernel {
+            name: "7.2".to_owned(),
+            image: "/cache/vmlinuz".into(),
+            config: None,
+            sha256: String::new(),
+        };
+        let message = format!("scx_mine cannot be loaded:\n    {NO_KCONFIG}");
+        let told = with_config_remedy(message.clone(), &kernel);
+        assert!(told.ends_with("run `fairground kernels fetch 7.2`"), "{told}");
+        kernel.name = "./bzImage".to_owned();
+        let told = with_config_remedy(message.clone(), &kernel);
+        assert!(told.contains("beside it") && !told.contains("fetch"), "{told}");
+        kernel.config = Some("/cache/config".into());
+        assert_eq!(with_config_remedy(message.clone(), &kernel), message);
+        kernel.config = None;
+        let other = "no such scheduler".to_owned();
+        assert_eq!(with_config_remedy(other.clone(), &kernel), other);
+    }
 }
