@@ -1,10 +1,12 @@
 //! Processes: their descriptors and start times, and children that die with their parent.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 
@@ -18,6 +20,11 @@ pub(crate) fn pid_fd(pid: u32) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel has just made the descriptor for this process, and it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// An anonymous file: nothing remains of it if the process is killed.
+pub(crate) fn nameless_file() -> io::Result<File> {
+    Ok(File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?))
 }
 
 /// Makes the kernel kill the child when the thread that starts it ends.

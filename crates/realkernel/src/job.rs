@@ -42,6 +42,9 @@ pub struct Job {
     pub seed: u64,
     /// The scheduler to attach for the run; `None`: the kernel's scheduler.
     pub scheduler: Option<SchedulerJob>,
+    /// The program that attaches the scheduler in place of the runner; `None` if there is a [`Job::scheduler`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loader: Option<LoaderJob>,
     /// Knobs of the kernel to set before and during the run.
     pub knobs: Vec<Knob>,
     /// The recording to make; `None`: only each task's accounting.
@@ -58,6 +61,20 @@ pub struct SchedulerJob {
     pub writes: Vec<GlobalWrite>,
     /// What else its loader does.
     pub setup: SchedulerSetup,
+}
+
+/// A scheduler's own loader: a program that attaches the scheduler, and is its part in user space.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoaderJob {
+    /// Its name in messages.
+    pub name: String,
+    /// The path of the program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The folders of its libraries (`LD_LIBRARY_PATH`); empty: where the system has them.
+    pub library_path: Vec<String>,
 }
 
 /// What a scheduler's loader does besides setting variables.
@@ -184,10 +201,30 @@ pub struct Outcome {
     pub changes: Vec<Change>,
     /// How the attached scheduler was disabled; `None` if none was attached.
     pub exit: Option<SchedulerExit>,
+    /// What is known of the scheduler's own loader; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loader: Option<LoaderReport>,
     /// Why a requested recording is missing.
     pub not_recorded: Option<String>,
     /// Notes for the reader of the figures.
     pub notes: Vec<String>,
+}
+
+/// What is known of a loader after a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoaderReport {
+    /// Its name in messages.
+    pub name: String,
+    /// The name of the scheduler that it attached (`/sys/kernel/sched_ext/root/ops`).
+    pub scheduler: Option<String>,
+    /// The last lines that it printed on standard output and standard error.
+    pub output: Vec<String>,
+    /// All that it printed, bytes.
+    pub output_bytes: u64,
+    /// How it ended: its exit code or signal, and what led to it.
+    pub end: String,
+    /// Whether it ended before it was stopped.
+    pub by_itself: bool,
 }
 
 /// The description of a kernel.

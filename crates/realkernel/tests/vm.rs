@@ -88,6 +88,7 @@ fn job() -> Job {
         on_the_second: true,
         seed: 1,
         scheduler: None,
+        loader: None,
         knobs: Vec::new(),
         recording: Some(RecordingJob { kib_per_cpu: 1 << 10, ..RecordingJob::default() }),
     }

@@ -19,6 +19,8 @@ pub(crate) const COMMAND_FILE: &str = "command.json";
 pub(crate) const INIT: &str = "/init";
 /// The path of the kernel's configuration in the guest, if the catalogue has one; `/boot/config-RELEASE` links to it.
 pub(crate) const KERNEL_CONFIG: &str = "/boot/config";
+/// The folder of a scheduler's loader in the guest.
+pub(crate) const LOADER_FOLDER: &str = "/loader";
 /// The command's standard output, in the guest's bundle.
 pub const STDOUT_FILE: &str = "stdout.txt";
 /// The folder in the guest to which the bundle is unpacked: the command's working directory.

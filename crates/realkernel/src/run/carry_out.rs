@@ -7,15 +7,12 @@ use std::path::Path;
 use fairground_workload::Workload;
 
 use super::RunError;
+use super::in_charge::InCharge;
 use super::info::kernel_info;
 use super::janitor::Janitor;
 use super::timeline::{Ended, Running};
-use crate::job::{
-    ERROR_FILE, HOLD_NS_MAX, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit,
-    TRACE_FILE,
-};
+use crate::job::{ERROR_FILE, HOLD_NS_MAX, JOB_FILE, Job, OUTCOME_FILE, Outcome, TRACE_FILE};
 use crate::knobs::{KnobFolders, Knobs};
-use crate::sched_ext::Attached;
 use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
 use crate::tracefs::{RecordError, Recorder};
@@ -60,6 +57,11 @@ fn read_job(folder: &Path) -> Result<(Job, Workload), RunError> {
     if job.duration_ns == 0 {
         return Err(wrong("the duration is 0 ns".to_owned()));
     }
+    if job.scheduler.is_some() && job.loader.is_some() {
+        return Err(wrong(
+            "it has a scheduler to attach and a loader that attaches one".to_owned(),
+        ));
+    }
     if job.hold_ns > HOLD_NS_MAX {
         return Err(wrong(format!(
             "the hold time is {} ns; the maximum is {HOLD_NS_MAX}",
@@ -84,7 +86,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         knobs.turn(knob)?;
     }
     let kernel = kernel_info();
-    let mut scheduler = attach(job, folder)?;
+    let mut in_charge = InCharge::attach(job, folder)?;
     let mut tick_ns = 1;
     if job.on_the_second {
         tick_ns = NS_PER_S / u64::from(kernel.hz.unwrap_or(1).max(1));
@@ -112,7 +114,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     let above = AboveOthers::rise(workload);
     let Ended { start_ns, end_ns, changes } = Running {
         executor: &mut executor,
-        scheduler: scheduler.as_mut(),
+        in_charge: &mut in_charge,
         recorder: recorder.as_ref(),
         knobs: &mut knobs,
         tick_ns,
@@ -134,21 +136,20 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
             notes.push(format!("{} events of the kernel were lost", recorded.lost));
         }
     }
-    let exit = scheduler.map(leave);
+    let (exit, loader) = in_charge.leave();
     early_end(job, start_ns, end_ns, &mut notes);
-    Ok(Outcome { kernel, start_ns, end_ns, tasks, marks, changes, exit, not_recorded, notes })
-}
-
-fn attach(job: &Job, folder: &Path) -> Result<Option<Attached>, RunError> {
-    let Some(scheduler) = &job.scheduler else { return Ok(None) };
-    let path = folder.join(SCHEDULER_FILE);
-    let object = fs::read(&path).map_err(|error| RunError::file(&path, error))?;
-    Ok(Some(Attached::attach(scheduler, &object)?))
-}
-
-/// How the scheduler was disabled: before the end of the run, or by detaching it now.
-fn leave(mut scheduler: Attached) -> SchedulerExit {
-    scheduler.exited().unwrap_or_else(|| scheduler.detach())
+    Ok(Outcome {
+        kernel,
+        start_ns,
+        end_ns,
+        tasks,
+        marks,
+        changes,
+        exit,
+        loader,
+        not_recorded,
+        notes,
+    })
 }
 
 /// With details, a recording begins when the tasks exist and wait for their start: it describes them, and what makes
@@ -227,7 +228,7 @@ pub(crate) fn set_policy(policy: libc::c_int, priority: libc::c_int) -> bool {
 }
 
 impl RunError {
-    fn file(path: &Path, error: io::Error) -> Self {
+    pub(super) fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error }
     }
 }

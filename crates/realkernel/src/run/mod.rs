@@ -9,6 +9,7 @@
 mod carry_out;
 mod error;
 mod host;
+mod in_charge;
 mod info;
 mod janitor;
 mod timeline;

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::RunError;
+use super::in_charge::InCharge;
 use crate::job::{Change, GlobalWrite, Job, Knob};
 use crate::knobs::Knobs;
-use crate::sched_ext::Attached;
 use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
 use crate::tracefs::Recorder;
@@ -32,7 +32,7 @@ enum Event<'j> {
 #[derive(Debug)]
 pub(super) struct Running<'r> {
     pub(super) executor: &'r mut Executor,
-    pub(super) scheduler: Option<&'r mut Attached>,
+    pub(super) in_charge: &'r mut InCharge,
     pub(super) recorder: Option<&'r Recorder>,
     pub(super) knobs: &'r mut Knobs,
     /// The tasks start at a whole multiple of this, ns.
@@ -60,9 +60,7 @@ impl Running<'_> {
             }
             let label = match event {
                 Event::Write(write) => {
-                    if let Some(scheduler) = &mut self.scheduler {
-                        scheduler.write(write)?;
-                    }
+                    self.in_charge.write(write)?;
                     write.label.clone()
                 }
                 Event::Knob(knob) => {
@@ -70,9 +68,7 @@ impl Running<'_> {
                     format!("{}={}", knob.name, knob.value)
                 }
                 Event::Programs => {
-                    if let Some(scheduler) = &self.scheduler {
-                        scheduler.each_second()?;
-                    }
+                    self.in_charge.each_second()?;
                     continue;
                 }
             };
@@ -87,10 +83,10 @@ impl Running<'_> {
 
     /// Sleeps until a time, with periodic checks. `false`: the scheduler is no longer enabled.
     fn sleep(&mut self, until_ns: u64) -> Result<bool, RunError> {
-        let look_ns = match (&self.scheduler, self.executor.forks()) {
-            (Some(_), _) => SCHEDULER_LOOK_NS,
-            (None, true) => ORPHANS_LOOK_NS,
-            (None, false) => u64::MAX,
+        let look_ns = match (self.in_charge.may_exit(), self.executor.forks()) {
+            (true, _) => SCHEDULER_LOOK_NS,
+            (false, true) => ORPHANS_LOOK_NS,
+            (false, false) => u64::MAX,
         };
         loop {
             let next_ns = now_ns().saturating_add(look_ns).min(until_ns);
@@ -101,7 +97,7 @@ impl Running<'_> {
                     return Err(error.into());
                 }
             }
-            if self.scheduler.as_mut().is_some_and(|scheduler| scheduler.exited().is_some()) {
+            if self.in_charge.exited().is_some() {
                 return Ok(false);
             }
             if next_ns == until_ns {

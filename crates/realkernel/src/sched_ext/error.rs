@@ -122,6 +122,16 @@ pub enum LoadError {
         /// Common causes.
         causes: Vec<Cause>,
     },
+    /// The scheduler's own loader did not attach it.
+    #[error("{name} {problem}\n{}", indented(.output))]
+    Loader {
+        /// The loader.
+        name: String,
+        /// The problem.
+        problem: String,
+        /// The last lines of the loader and of the kernel's log.
+        output: Vec<String>,
+    },
     /// The kernel did not attach the scheduler.
     #[error("{name} was loaded, but the kernel does not attach it: {error}\n{}", indented(.log))]
     Attach {

@@ -9,6 +9,7 @@ mod error;
 mod exit;
 mod kconfig;
 mod layout;
+mod loader;
 mod opened;
 mod sections;
 mod setup;
@@ -23,6 +24,8 @@ use libbpf_rs::{Link, MapCore, MapType, Object};
 
 pub use error::{Cause, LoadError};
 pub use exit::{ExitKind, asks_for_restart};
+pub(crate) use loader::Loader;
+pub use loader::{LOADER_START_MAX, LOADER_STOP_MAX};
 pub use opened::{VerifiedProgram, verify};
 pub use state::{KernelState, attachable};
 pub use topology::units_of_host;

@@ -7,13 +7,12 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use nix::sys::memfd::{MFdFlags, memfd_create};
-
 use super::VmError;
 use crate::channel::{
     BundleError, Entry, GuestPage, HostPage, INPUT_AT, PAGE_SIZE, PageError, entry_size,
     read_bundle, write_bundle,
 };
+use crate::child::nameless_file;
 
 /// The shared memory.
 #[derive(Debug)]
@@ -79,11 +78,6 @@ impl SharedMemory {
     ) -> Result<Vec<String>, BundleError> {
         read_bundle(At { file: &self.file, next: self.page.output_at }, length, file)
     }
-}
-
-/// An anonymous file.
-pub(super) fn nameless_file() -> io::Result<File> {
-    Ok(File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?))
 }
 
 /// The path with which a child of this process opens an anonymous file.

@@ -23,7 +23,7 @@ mod watch;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use config::VmConfig;
@@ -36,12 +36,17 @@ pub use progress::Progress;
 pub use qemu_command::INSTRUCTION_NS;
 
 use crate::catalogue::Kernel;
-use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG};
-use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
+use crate::channel::{
+    COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG, LOADER_FOLDER,
+};
+use crate::child::nameless_file;
+use crate::job::{
+    ERROR_FILE, JOB_FILE, Job, LoaderJob, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE,
+};
 use crate::run::RUNNER_COMMAND;
-use crate::sched_ext::NO_KCONFIG;
+use crate::sched_ext::{LOADER_START_MAX, LOADER_STOP_MAX, NO_KCONFIG};
 use machine::Machine;
-use memory::{SharedMemory, nameless_file, path_of};
+use memory::{SharedMemory, path_of};
 
 /// A command for a guest: the program with other arguments.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +80,8 @@ pub struct GuestAnswer {
     pub shutdown: Duration,
 }
 
-/// Runs `job` in a virtual machine; writes the recording and the outcome to `folder`.
+/// Runs `job` in a virtual machine; writes the recording and the outcome to `folder`. The program of the job's loader is
+/// one of this machine; it is copied to the guest with its libraries.
 ///
 /// # Errors
 ///
@@ -87,15 +93,23 @@ pub fn run_in_vm(
     folder: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, VmError> {
-    let text = serde_json::to_vec(job).expect("a job has no map whose keys are no text");
+    let mut job = job.clone();
+    let mut packed = Vec::new();
+    let mut duration_ns = job.duration_ns;
+    if let Some(loader) = &mut job.loader {
+        packed = pack_loader(loader)?;
+        let most = u64::try_from((LOADER_START_MAX + LOADER_STOP_MAX).as_nanos());
+        duration_ns = duration_ns.saturating_add(most.unwrap_or(u64::MAX));
+    }
+    let text = serde_json::to_vec(&job).expect("a job has no map whose keys are no text");
     let mut files = vec![(JOB_FILE.to_owned(), text)];
     files.extend(object.map(|bytes| (SCHEDULER_FILE.to_owned(), bytes.to_vec())));
     let command = GuestCommand {
         arguments: vec![RUNNER_COMMAND.to_owned(), GUEST_FOLDER.to_owned()],
-        duration_ns: job.duration_ns,
+        duration_ns,
         files,
-        packed: Vec::new(),
-        room: room_for(job, config.cpus),
+        packed,
+        room: room_for(&job, config.cpus),
     };
     let scratch = tempfile::Builder::new().prefix(".vm-").tempdir_in(folder);
     let scratch = scratch.map_err(VmError::io(format!("make a folder in {}", folder.display())))?;
@@ -106,7 +120,8 @@ pub fn run_in_vm(
         let message = message.unwrap_or_else(|_| {
             format!("the runner wrote no outcome (exit code {})", answer.exit_code)
         });
-        let message = with_config_remedy(message.trim_end().to_owned(), &config.kernel);
+        let message =
+            with_config_remedy(message.trim_end().to_owned(), &config.kernel, job.loader.is_some());
         return Err(VmError::GuestFailed { message, console });
     };
     let outcome: Outcome =
@@ -121,15 +136,27 @@ pub fn run_in_vm(
     Ok(outcome)
 }
 
-/// Adds the remedy to a message about a configuration that the guest did not have.
-fn with_config_remedy(message: String, kernel: &Kernel) -> String {
-    if kernel.config.is_some() || !message.contains(NO_KCONFIG) {
+/// The files of a loader for the guest; changes its program to the path there.
+fn pack_loader(loader: &mut LoaderJob) -> Result<Vec<GuestFile>, VmError> {
+    let program = PathBuf::from(&loader.program);
+    let name = program.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    loader.program = format!("{LOADER_FOLDER}/{name}");
+    let packed = initramfs::pack(&program, &loader.program)?;
+    loader.library_path = packed.library_path;
+    Ok(packed.files)
+}
+
+/// Adds the remedy to a message about a configuration that the guest did not have. A loader may not print the message of
+/// libbpf, so its failure may be one.
+fn with_config_remedy(message: String, kernel: &Kernel, is_of_loader: bool) -> String {
+    if kernel.config.is_some() || !(is_of_loader || message.contains(NO_KCONFIG)) {
         return message;
     }
     let name = &kernel.name;
     let remedy = match kernel.is_of_catalogue() {
         true => format!(
-            "the kernel {name} is in the cache without its configuration: run `fairground kernels fetch {name}`"
+            "the kernel {name} is in the cache without its configuration, which many schedulers \
+             read: run `fairground kernels fetch {name}`"
         ),
         false => format!("put the configuration of {name} beside it, as `config` or `.config`"),
     };
@@ -210,15 +237,16 @@ mod tests {
             sha256: String::new(),
         };
         let message = format!("scx_mine cannot be loaded:\n    {NO_KCONFIG}");
-        let told = with_config_remedy(message.clone(), &kernel);
+        let told = with_config_remedy(message.clone(), &kernel, false);
         assert!(told.ends_with("run `fairground kernels fetch 7.2`"), "{told}");
         kernel.name = "./bzImage".to_owned();
-        let told = with_config_remedy(message.clone(), &kernel);
+        let told = with_config_remedy(message.clone(), &kernel, false);
         assert!(told.contains("beside it") && !told.contains("fetch"), "{told}");
         kernel.config = Some("/cache/config".into());
-        assert_eq!(with_config_remedy(message.clone(), &kernel), message);
+        assert_eq!(with_config_remedy(message.clone(), &kernel, false), message);
         kernel.config = None;
         let other = "no such scheduler".to_owned();
-        assert_eq!(with_config_remedy(other.clone(), &kernel), other);
+        assert_eq!(with_config_remedy(other.clone(), &kernel, false), other);
+        assert!(with_config_remedy(other, &kernel, true).contains("`config`"));
     }
 }

@@ -45,6 +45,7 @@ fn bench(workload: &Workload) -> Bench {
         on_the_second: false,
         seed: 1,
         scheduler: None,
+        loader: None,
         knobs: Vec::new(),
         recording: None,
     };
