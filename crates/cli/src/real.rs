@@ -6,12 +6,12 @@ use std::path::Path;
 
 use fairground_analysis::{Analysis, Options};
 use fairground_machine::{Setting, Topology};
-use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
+use fairground_realkernel::job::{Job, Knob, LoaderJob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::INSTRUCTION_NS;
 use fairground_session::{
-    Failure, Outcome, SchedulerObject, TargetReport, Watch, global_writes, kernel_origin,
-    resize_writes,
+    Failure, LoaderProgram, Outcome, SchedulerObject, TargetReport, Watch, global_writes,
+    kernel_origin, resize_writes,
 };
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
@@ -28,6 +28,8 @@ pub(crate) struct RealPlan<'a> {
     pub(crate) on: RealTarget<'a>,
     /// The scheduler; `None`: the kernel's own.
     pub(crate) object: Option<&'a SchedulerObject>,
+    /// The scheduler's own loader, in place of an object.
+    pub(crate) loader: Option<&'a LoaderProgram>,
     /// Tunables of the scheduler beyond the parameter set: before the run, and during it.
     pub(crate) settings: Vec<Setting>,
     /// Tunables of the kernel.
@@ -75,14 +77,18 @@ impl RealPlan<'_> {
         drop(recording);
         let object_and_settings = self.object.map(|object| (object, &*self.settings));
         trace.origin = kernel_origin(trace.origin, &job_outcome.kernel, object_and_settings);
+        if let Some(loader) = self.loader {
+            trace.origin.scheduler = Some(loader.label.clone());
+        }
         let analysis =
             Analysis::of(&trace, &Options { window: Some(window), ..self.options.clone() });
         let instruction_ns = self.instruction_ns();
         Ok(Outcome {
             label: self.label,
-            scheduler: match self.object {
-                Some(object) => object.label.clone(),
-                None => fairground_session::OWN_SCHEDULER.to_owned(),
+            scheduler: match (self.object, self.loader) {
+                (Some(object), _) => object.label.clone(),
+                (None, Some(loader)) => loader.label.clone(),
+                (None, None) => fairground_session::OWN_SCHEDULER.to_owned(),
             },
             sizes: self.object.map(|object| object.sizes),
             settings,
@@ -123,6 +129,7 @@ impl RealPlan<'_> {
             on_the_second: self.instruction_ns().is_some(),
             seed: self.seed,
             scheduler: scheduler.transpose()?,
+            loader: self.loader.map(loader_job),
             knobs: self.knobs.clone(),
             recording: self.on.spec.record.then(|| RecordingJob {
                 kib_per_cpu: self.on.spec.buffer,
@@ -133,6 +140,16 @@ impl RealPlan<'_> {
                 ..RecordingJob::default()
             }),
         })
+    }
+}
+
+/// A loader as its job describes it. Its libraries are found when it is copied.
+fn loader_job(loader: &LoaderProgram) -> LoaderJob {
+    LoaderJob {
+        name: loader.label.clone(),
+        program: loader.program.display().to_string(),
+        arguments: loader.arguments.clone(),
+        library_path: Vec::new(),
     }
 }
 

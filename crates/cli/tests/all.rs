@@ -14,6 +14,7 @@ mod failures;
 mod follow;
 mod interrupt;
 mod load;
+mod loader;
 mod own_scheduler;
 mod packages;
 mod page;

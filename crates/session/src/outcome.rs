@@ -96,6 +96,14 @@ impl Outcome {
         }
     }
 
+    /// What is known of the scheduler's own loader, if one ran.
+    pub fn loader(&self) -> Option<&job::LoaderReport> {
+        match &self.report {
+            TargetReport::Simulated { .. } => None,
+            TargetReport::Real { job, .. } => job.loader.as_ref(),
+        }
+    }
+
     /// What the scheduler printed, where it was kept beside the events.
     pub fn log(&self) -> &[String] {
         match &self.report {

@@ -107,7 +107,11 @@ impl Outcome {
             TargetReport::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
             TargetReport::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
         };
-        kind.map_or(0, exit_code)
+        let by_itself = self.loader().is_some_and(|loader| loader.by_itself);
+        match kind.map_or(0, exit_code) {
+            0 if by_itself => EXIT_LEFT,
+            code => code,
+        }
     }
 
     /// Why the scheduler ended before the run: it was ejected, or left (`scx_bpf_exit`).
@@ -122,6 +126,10 @@ impl Outcome {
         };
         let code = self.exit_code();
         let exit = job.exit.as_ref().filter(|_| code != 0)?;
+        if let Some(loader) = job.loader.as_ref().filter(|_| exit.kind.map_or(0, exit_code) == 0) {
+            let text = format!("the scheduler left: its loader ended: {}", loader.end);
+            return Some(Verdict { severity: Severity::Failure, text, details: Vec::new() });
+        }
         let what = match code {
             EXIT_LEFT => "the scheduler left",
             _ => "the kernel ejected the scheduler",

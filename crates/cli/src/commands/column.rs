@@ -2,7 +2,8 @@
 
 use fairground_machine::Setting;
 use fairground_session::{
-    Failure, OWN_SCHEDULER, Scheduler, SchedulerObject, Target, Variant, is_knob,
+    Failure, LoaderProgram, OWN_SCHEDULER, Scheduler, SchedulerObject, SchedulerSpec, Target,
+    TargetSpec, Variant, is_knob,
 };
 
 /// One run, a column of the result.
@@ -19,6 +20,8 @@ pub(super) struct Loaded {
     pub(super) compiled: Option<Scheduler>,
     /// For a real kernel, where no simulated machine runs it.
     pub(super) object: Option<SchedulerObject>,
+    /// For a virtual machine: a program that attaches the scheduler.
+    pub(super) loader: Option<LoaderProgram>,
 }
 
 impl Loaded {
@@ -63,11 +66,12 @@ pub(super) fn columns<'a>(
 
 /// Whether a scheduler is run on one of the targets.
 fn runs(target: &Target, scheduler: &Loaded, targets: &[Target]) -> bool {
-    match scheduler.is_own() {
-        true => target.is_real(),
-        // A kernel that is the only target reports itself what it lacks.
-        false => targets.len() == 1 || target.takes_schedulers(),
+    if scheduler.is_own() {
+        return target.is_real();
     }
+    // A kernel that is the only target reports itself what it lacks.
+    let is_taken = targets.len() == 1 || target.takes_schedulers();
+    is_taken && (scheduler.loader.is_none() || matches!(target, Target::Vm(_)))
 }
 
 fn nothing_runs(target: &Target) -> Failure {
@@ -85,10 +89,22 @@ fn nothing_runs(target: &Target) -> Failure {
     .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`")
 }
 
+/// Refuses a loader beside a scheduler where there is one run.
+pub(super) fn one_scheduler(scheduler: &SchedulerSpec, target: &TargetSpec) -> Result<(), Failure> {
+    if target.loader.is_none() || scheduler.sched.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new("--sched and --loader name two schedulers for one run").help(
+        "leave out --sched: the loader attaches its own; `fairground compare` runs both, one column each",
+    ))
+}
+
 /// Combinations that are left out, in words.
 pub(super) fn left_out(targets: &[Target], schedulers: &[Loaded]) -> Vec<String> {
     let all = targets.iter().flat_map(|target| schedulers.iter().map(move |one| (target, one)));
-    all.filter(|(target, one)| !one.is_own() && !runs(target, one, targets))
+    let takes_programs = |target: &Target| matches!(target, Target::Vm(_));
+    all.filter(|(target, one)| one.loader.is_none() || takes_programs(target))
+        .filter(|(target, one)| !one.is_own() && !runs(target, one, targets))
         .map(|(target, one)| {
             format!("{} {target}: not run: that kernel has no sched_ext", one.spec)
         })
@@ -97,7 +113,8 @@ pub(super) fn left_out(targets: &[Target], schedulers: &[Loaded]) -> Vec<String>
 
 /// Whether a setting of that name has an effect on a scheduler on a target.
 fn takes(target: &Target, scheduler: &Loaded, name: &str) -> bool {
-    if is_knob(name) { target.is_real() } else { !scheduler.is_own() }
+    let has_variables = !scheduler.is_own() && scheduler.loader.is_none();
+    if is_knob(name) { target.is_real() } else { has_variables }
 }
 
 impl Column<'_> {
@@ -128,10 +145,22 @@ impl Column<'_> {
 mod tests {
     use super::*;
 
+    fn loaded(spec: &str) -> Loaded {
+        Loaded { spec: spec.to_owned(), compiled: None, object: None, loader: None }
+    }
+
+    /// `scx` stands for a loader.
+    fn loader(spec: &str) -> Option<LoaderProgram> {
+        (spec == "scx").then(|| LoaderProgram {
+            label: spec.to_owned(),
+            program: "/bin/scx".into(),
+            arguments: Vec::new(),
+        })
+    }
+
     fn asked(targets: &[&str], schedulers: &[&str]) -> (Vec<Target>, Vec<Loaded>) {
         let target = |text: &&str| Target::parse(text).expect("a target");
-        let loaded =
-            |spec: &&str| Loaded { spec: (*spec).to_owned(), compiled: None, object: None };
+        let loaded = |spec: &&str| Loaded { loader: loader(spec), ..loaded(spec) };
         (targets.iter().map(target).collect(), schedulers.iter().map(loaded).collect())
     }
 
@@ -151,6 +180,19 @@ mod tests {
         assert_eq!(labels(&["sim", "vm:7.2"], &pair).unwrap(), all);
         // A kernel that is the only target reports itself what it lacks.
         assert_eq!(labels(&["vm:6.1"], &["rfs"]).unwrap(), ["rfs vm:6.1"]);
+    }
+
+    #[test]
+    fn a_loader_runs_in_virtual_machines_whose_kernel_takes_schedulers() {
+        let all = labels(&["sim", "host", "vm:6.1", "vm:7.2"], &["cfs", "kernel", "scx"]).unwrap();
+        let of_loader: Vec<_> = all.iter().filter(|label| label.starts_with("scx")).collect();
+        assert_eq!(of_loader, ["scx vm:7.2"]);
+        assert_eq!(labels(&["vm:6.1"], &["scx"]).unwrap(), ["scx vm:6.1"]);
+        let (targets, schedulers) = asked(&["sim", "vm:6.1"], &["scx"]);
+        let notes = left_out(&targets, &schedulers);
+        assert_eq!(notes, ["scx vm:6.1: not run: that kernel has no sched_ext"]);
+        assert!(!takes(&targets[1], &schedulers[0], "slice_us"));
+        assert!(takes(&targets[1], &schedulers[0], "kernel.hung_task_timeout_secs"));
     }
 
     #[test]

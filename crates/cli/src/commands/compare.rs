@@ -57,6 +57,7 @@ pub(super) fn compare_all(
     for outcome in outcomes {
         present::describe_run(&mut document, outcome);
         present::printed_notes(&mut document, outcome);
+        present::loader_notes(&mut document, outcome);
         document
             .notes
             .extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));

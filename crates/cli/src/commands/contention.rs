@@ -11,6 +11,7 @@ use fairground_realkernel::tracefs::Session;
 use fairground_report::{Cell, Document};
 use fairground_session::{Failure, Recording, RunSpec, TargetSpec, one_variant, parse_time_if};
 
+use super::column::one_scheduler;
 use super::plan::RunPlan;
 use super::record::record_shown;
 use crate::args::{Cli, ContentionArgs};
@@ -88,6 +89,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     if args.sched.sched.len() > 1 || args.target.on.len() > 1 {
         return Err(Failure::new("`contention` takes one scheduler on one target"));
     }
+    one_scheduler(&args.sched, &args.target)?;
     one_variant(&args.sched.set)?;
     let spec = RunSpec {
         workload: what.to_owned(),
@@ -113,6 +115,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     let mut document = ran.document(&title(&name), &name, &spec);
     document.run.clone_from(&outcome.label);
     present::describe_run(&mut document, &outcome);
+    present::loader_notes(&mut document, &outcome);
     document.notes.extend(ran.notes);
     print(cli, args, &Recording { name, trace: outcome.trace }, document)?;
     Ok(code)

@@ -9,8 +9,9 @@ use fairground_bpf::Object;
 use fairground_machine::{MachineConfig, Policy, Setting, Topology};
 use fairground_report::{Cell, Document};
 use fairground_session::{
-    CHUNK_NS, CPUS_DEFAULT, Failure, OWN_SCHEDULER, Outcome, Plan, Resolved, RunSpec, Scheduler,
-    SchedulerObject, Target, Watch, host_topology, read_profiles, split_knobs,
+    CHUNK_NS, CPUS_DEFAULT, Failure, LoaderProgram, OWN_SCHEDULER, Outcome, Plan, Resolved,
+    RunSpec, Scheduler, SchedulerObject, Target, Watch, host_topology, is_knob, read_profiles,
+    split_knobs,
 };
 use fairground_workload::Workload;
 
@@ -253,6 +254,7 @@ impl<'a> RunPlan<'a> {
                 cpus: self.spec.machine.cpus.unwrap_or(CPUS_DEFAULT),
             },
             object: column.scheduler.object(),
+            loader: column.scheduler.loader.as_ref(),
             settings,
             knobs,
             topology: match column.target {
@@ -270,10 +272,17 @@ impl<'a> RunPlan<'a> {
     /// The schedulers that are named, else the targets' default ones.
     fn schedulers(&self, run: &Resolved) -> Result<Vec<Loaded>, Failure> {
         let spec = &self.spec.scheduler;
+        let loader = self.spec.target.loader.as_deref().map(LoaderProgram::find).transpose()?;
         let mut specs: Vec<&str> = spec.sched.iter().map(String::as_str).collect();
         if specs.is_empty() {
-            let defaults: BTreeSet<_> = run.targets.iter().map(Target::default_scheduler).collect();
+            // A loader is the scheduler of virtual machines.
+            let others = |target: &&Target| loader.is_none() || !matches!(target, Target::Vm(_));
+            let others = run.targets.iter().filter(others);
+            let defaults: BTreeSet<_> = others.map(Target::default_scheduler).collect();
             specs.extend(defaults);
+        }
+        if loader.is_some() && specs.iter().all(|name| *name == OWN_SCHEDULER) {
+            refuse_variables(run)?;
         }
         let profiles = read_profiles(&spec.profile, &specs)?;
         let topology = match profiles.is_empty() {
@@ -293,9 +302,29 @@ impl<'a> RunPlan<'a> {
                 _ if simulated => (Some(Scheduler::load(name, profile, spec.engine.into())?), None),
                 _ => (None, Some(SchedulerObject::find(name, profile)?)),
             };
-            Ok(Loaded { spec: name.to_owned(), compiled, object })
+            Ok(Loaded { spec: name.to_owned(), compiled, object, loader: None })
         };
-        specs.into_iter().map(load).collect()
+        let mut loaded: Vec<Loaded> = specs.into_iter().map(load).collect::<Result<_, _>>()?;
+        loaded.extend(loader.map(|loader| Loaded {
+            spec: loader.label.clone(),
+            compiled: None,
+            object: None,
+            loader: Some(loader),
+        }));
+        Ok(loaded)
+    }
+}
+
+/// Refuses settings of an object where there is none but what a loader brings.
+fn refuse_variables(run: &Resolved) -> Result<(), Failure> {
+    let all = run.variants.iter().flat_map(|variant| &variant.settings).chain(&run.later);
+    match all.into_iter().find(|setting| !is_knob(&setting.name)) {
+        Some(setting) => Err(Failure::new(format_args!(
+            "`{}` would be set in an object, and the scheduler's object is in its loader",
+            setting.name
+        ))
+        .help("give the loader's own option for it within --loader")),
+        None => Ok(()),
     }
 }
 

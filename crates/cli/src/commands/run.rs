@@ -9,6 +9,7 @@ use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::Document;
 use fairground_session::{Failure, Outcome, one_variant};
 
+use super::column::one_scheduler;
 use super::plan::RunPlan;
 use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::export::{self, Form};
@@ -21,6 +22,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
     }
+    one_scheduler(&args.run.scheduler, &args.run.target)?;
     one_variant(&args.run.scheduler.set)?;
     if let Some(path) = &args.trace {
         form_of_trace(path).check()?;
@@ -57,6 +59,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.run.clone_from(&outcome.label);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
+    present::loader_notes(&mut document, outcome);
     document.notes.extend(ran.notes.iter().cloned());
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);

@@ -90,6 +90,11 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
     }
     if let TargetReport::Real { target, job, .. } = &outcome.report {
         describe_kernel(document, target, &job.kernel);
+        if let Some(loader) = &job.loader {
+            let attached = loader.scheduler.as_deref().unwrap_or("unknown");
+            document.set(&section, "attached", Cell::text(attached));
+            document.set(&section, "loader_end", Cell::text(&loader.end));
+        }
         let of_run = job.notes.iter().map(|note| format!("{}: {note}", outcome.label));
         document.notes.extend(of_run);
         if let Some(why) = &job.not_recorded {
@@ -112,6 +117,22 @@ pub(crate) fn printed_notes(document: &mut Document, outcome: &Outcome) {
             "{}: it printed {printed} lines in all; `run --trace FILE` writes them with the other events",
             outcome.label
         ));
+    }
+}
+
+/// The last lines that the scheduler's own loader printed.
+pub(crate) fn loader_notes(document: &mut Document, outcome: &Outcome) {
+    let Some(loader) = outcome.loader() else { return };
+    let label = &outcome.label;
+    let first = loader.output.len().saturating_sub(PRINTED_LINES_SHOWN);
+    for line in &loader.output[first..] {
+        document.notes.push(format!("{label}: its loader printed: {line}"));
+    }
+    if first > 0 {
+        let all = loader.output_bytes;
+        document
+            .notes
+            .push(format!("{label}: its loader printed {all} bytes; the last lines are shown"));
     }
 }
 

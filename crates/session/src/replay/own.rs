@@ -5,7 +5,7 @@ use fairground_trace::{Origin, Trace};
 
 use crate::OWN_SCHEDULER;
 use crate::failure::Failure;
-use crate::input::{SchedulerObject, parameter_sets};
+use crate::input::{SchedulerObject, is_loader, parameter_sets};
 use crate::spec::{HZ_CHOICES, MachineSpec, TimersChoice, TopologySpec};
 
 /// The model of the scheduler that made a recording.
@@ -24,12 +24,15 @@ const MODELS: [((u32, u32, u32), &str); 3] =
 impl OwnScheduler {
     /// That of a recording: the scheduler that it names, or the model of the kernel's own with the parameter set of
     /// the newest release that is not newer than the kernel. `None`: the recording does not tell, or there is no
-    /// model.
+    /// model, or a program of its own loaded the scheduler.
     ///
     /// # Errors
     /// If the object that the recording names cannot be read.
     pub fn of(origin: &Origin) -> Result<Option<Self>, Failure> {
         let named = origin.scheduler.as_deref().filter(|scheduler| *scheduler != OWN_SCHEDULER);
+        if named.is_some_and(is_loader) {
+            return Ok(None);
+        }
         if let Some(scheduler) = named {
             SchedulerObject::find(scheduler, None)?;
             let set = origin.settings.iter().map(|(name, value)| format!("{name}={value}"));

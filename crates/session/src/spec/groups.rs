@@ -34,6 +34,11 @@ pub struct TargetSpec {
     #[serde(deserialize_with = "words::several")]
     pub on: Vec<String>,
 
+    /// The scheduler's own loader, a program with its arguments, in one word (`'./scx_bpfland -s 5000'`), on `vm:KERNEL`:
+    /// it runs in the guest and attaches the scheduler there
+    #[arg(long, value_name = "COMMAND", help_heading = "Scheduler")]
+    pub loader: Option<String>,
+
     /// How the virtual machine's time advances: by counted instructions, the same in every run, or by the host's clock
     #[arg(long, value_enum, default_value_t = VmModeChoice::Deterministic)]
     pub vm_mode: VmModeChoice,
@@ -79,6 +84,7 @@ impl Default for TargetSpec {
     fn default() -> Self {
         Self {
             on: vec![TARGET_DEFAULT.to_owned()],
+            loader: None,
             vm_mode: VmModeChoice::default(),
             kernel: None,
             memory: MEMORY_MIB_DEFAULT,

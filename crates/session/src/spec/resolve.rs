@@ -176,11 +176,30 @@ impl RunSpec {
                     .help(format_args!("leave {flag} out, or add `sim` to --on")));
             }
         }
+        self.refuse_loader_without_guest(targets)?;
         if self.machine.topology.is_some() && targets.iter().any(Target::is_real) {
             return Err(Failure::new("--topology applies to the simulator only")
                 .help("a virtual machine takes --cpus; its CPUs are cores of one socket"));
         }
         Ok(())
+    }
+
+    /// Refuses a loader where no target is a virtual machine.
+    fn refuse_loader_without_guest(&self, targets: &[Target]) -> Result<(), Failure> {
+        let is_vm = |target: &Target| matches!(target, Target::Vm(_));
+        if self.target.loader.is_none() || targets.iter().any(is_vm) {
+            return Ok(());
+        }
+        let refused = Failure::new("--loader is a program for the guest of a virtual machine");
+        match targets.contains(&Target::Host) {
+            true => Err(refused.help(
+                "start the loader on this machine yourself, and run with `--on host --sched kernel`; or add \
+                 `--on vm:newest`",
+            )),
+            false => Err(refused.help(
+                "add `--on vm:newest`; the simulated machine takes the scheduler's object: --sched",
+            )),
+        }
     }
 
     /// The same run without what a real kernel cannot follow: files state it for all of their runs.
