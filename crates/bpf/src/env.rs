@@ -39,8 +39,8 @@ pub trait Host {
 
     /// `bpf_per_cpu_ptr`, `bpf_this_cpu_ptr` of a kernel variable: the guest address of the copy of `cpu`. `symbol`
     /// is the value of the variable in [`Env::ksyms`]. `None`: it is not a per-CPU variable.
-    fn per_cpu_variable(&mut self, symbol: u64, cpu: u32) -> Option<u64> {
-        let _ = (symbol, cpu);
+    fn per_cpu_variable(&mut self, memory: &Memory, symbol: u64, cpu: u32) -> Option<u64> {
+        let _ = (memory, symbol, cpu);
         None
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const MAX_FUNCTIONS: u64 = 1 << 14;
 /// Instruction slots of all functions: the kernel's `BPF_COMPLEXITY_LIMIT_INSNS`.
 pub(crate) const MAX_SLOTS: u64 = 1_000_000;
 /// Bytes of a data section in memory.
-pub(crate) const MAX_DATA_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_DATA_BYTES: u64 = 256 << 20;
 /// Maps, data sections included.
 pub(crate) const MAX_MAPS: u64 = 1 << 10;
 /// Types of the type information.

@@ -37,6 +37,16 @@ SEC("syscall") s32 hello(void *context)
     return 0;
 }
 
+struct give { u32 count; u64 result; u16 more[2]; };
+u64 given;
+
+SEC("syscall") s32 give(struct give *args)
+{
+    args->result = args->count + args->more[1];
+    given = args->result;
+    return 0;
+}
+
 SEC("syscall") s32 refresh(void *context)
 {
     return ++seconds < 2 ? 0 : -5;
@@ -56,6 +66,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(own_init)
         return -8;
     if (cpu_llc[2] != 0 || cpu_llc[3] != 9 || tag[2] != 'g')
         return -9;
+    if (given != 13)
+        return -10;
     return slice_ns && nr_cpus == 3 ? 0 : -22;
 }
 
@@ -88,7 +100,11 @@ timeout_ms = 2000
 7 = 34
 
 [run]
-before = ["hello"]
+before = [
+    "hello",
+    { program = "give", args = { count = "cpus", more = [0, 4] }, save = { root = "result" } },
+    { program = "give", args = { count = "$root", "more[*]" = 6 } },
+]
 each_second = ["refresh"]
 "#;
 
@@ -170,6 +186,10 @@ fn what_is_wrong_is_named() {
         ("\"hello\"", "\"hallo\"", "no such program"),
         ("\"hello\"", "\"hallo\"", "did you mean `hello`"),
         ("\"hello\"", "\"own_init\"", "own_init"),
+        ("save = { root", "save = { route", "no earlier step saves `root`"),
+        ("\"result\"", "\"more\"", "no number of up to 8 bytes"),
+        ("{ count = \"$root\"", "{ cont = 1", "did you mean `count`"),
+        ("args = { count = \"$root\"", "arg = { count = 1", "arg"),
         ("[set]", "[sets]", "sets"),
     ] {
         let said = scene.refused(&PROFILE.replace(from, to));

@@ -11,6 +11,10 @@ pub const DISPATCH_BATCH_DFL: u32 = 32;
 pub const DISPATCH_BATCH_MAX: u32 = 4096;
 /// `SCX_DSP_MAX_LOOPS`: rounds of `ops.dispatch()` within one scheduling pass.
 pub const DISPATCH_MAX_LOOPS: u32 = 32;
+/// The address that programs get for the per-CPU variable `runqueues`.
+pub(crate) const RUNQUEUES_SYMBOL: u64 = PREEMPT_COUNT_SYMBOL + 0x1000;
+/// The address that programs get for the per-CPU variable `cpufreq_cpu_data`.
+pub(crate) const CPUFREQ_SYMBOL: u64 = PREEMPT_COUNT_SYMBOL + 0x2000;
 /// The address that programs get for the per-CPU variable `__preempt_count`: above all guest memory.
 pub const PREEMPT_COUNT_SYMBOL: u64 = 0xffff_ffff_8200_0000;
 /// `HARDIRQ_OFFSET` (`include/linux/preempt.h`): what one hardware interrupt adds to `preempt_count`.

@@ -54,5 +54,5 @@ pub use policy::{Policy, PolicyError, is_called, is_kernel_constant, lacks};
 pub use settings::{
     Meanings, Patch, Setting, SettingError, VariableChange, Words, is_number, root_of,
 };
-pub use setup::{MapContent, Setup, SetupError};
+pub use setup::{MapContent, ProgramRun, SavedValue, Setup, SetupError};
 pub use topology::{CpuPlace, Topology, TopologyError};

@@ -1,5 +1,7 @@
 //! A machine that runs a workload under a scheduler.
 
+use std::collections::BTreeMap;
+
 use fairground_bpf::Instance;
 use fairground_trace::{EventKind, Label, TaskState, Trace};
 use fairground_workload::{SchedPolicy, Workload};
@@ -66,6 +68,8 @@ pub struct Machine {
     /// Guest address of the arguments of `cpu_release`, if the scheduler has it.
     pub(crate) release_args: u64,
     pub(crate) cgroup_init_args: u64,
+    /// Values that programs of the loader left in their contexts, by name.
+    pub(crate) saved: BTreeMap<String, u64>,
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,
     pub(crate) finished: bool,

@@ -181,7 +181,7 @@ impl Policy {
     /// its loader runs can reach.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let callbacks = Op::ALL.iter().filter_map(|op| self.ops.function(*op));
-        let programs = self.setup.before.iter().chain(&self.setup.each_second).copied();
+        let programs = self.setup.functions();
         self.image.obstacles(callbacks.chain(programs).collect())
     }
 
@@ -244,7 +244,11 @@ pub(crate) fn environment() -> Env<Kernel> {
     env.kfuncs = kfuncs::table();
     env.helpers = kfuncs::helpers();
     env.prices = calls::priced();
-    env.ksyms = vec![("__preempt_count".to_owned(), abi::PREEMPT_COUNT_SYMBOL)];
+    env.ksyms = vec![
+        ("__preempt_count".to_owned(), abi::PREEMPT_COUNT_SYMBOL),
+        ("runqueues".to_owned(), abi::RUNQUEUES_SYMBOL),
+        ("cpufreq_cpu_data".to_owned(), abi::CPUFREQ_SYMBOL),
+    ];
     env.kconfig = vec![
         ("LINUX_KERNEL_VERSION".to_owned(), 6 << 16 | 12 << 8),
         ("CONFIG_SMP".to_owned(), 1),

@@ -1,10 +1,16 @@
 //! What the loader of a real scheduler does besides setting variables: it fills maps, and it runs programs of the
 //! object (`SEC("syscall")`) before the scheduler is attached or once a second.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use fairground_bpf::{Image, Instance, MapKind};
 
 use crate::kernel::Kernel;
 use crate::{MachineError, Policy};
+
+/// Alignment of a program's context, bytes.
+const CONTEXT_ALIGN: u64 = 8;
 
 /// What is done, by names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,9 +18,74 @@ pub struct Setup {
     /// Elements of maps, before anything runs.
     pub maps: Vec<MapContent>,
     /// Programs to run before `init()`, in this order.
-    pub before: Vec<String>,
+    pub before: Vec<ProgramRun>,
+    /// Programs to run once the scheduler is in charge, in this order.
+    pub after: Vec<ProgramRun>,
     /// Programs to run at each full second, in this order.
-    pub each_second: Vec<String>,
+    pub each_second: Vec<ProgramRun>,
+}
+
+/// A run of a program (`SEC("syscall")`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramRun {
+    /// The program.
+    pub program: String,
+    /// The structure that it gets (its context), before `load`; empty: it gets none.
+    pub context: Vec<u8>,
+    /// Members that get a value that an earlier run saved.
+    pub load: Vec<SavedValue>,
+    /// Members whose value after the run is saved.
+    pub save: Vec<SavedValue>,
+    /// Bytes that are written, after the run, to where a saved value points in the program's memory.
+    pub store: Vec<(String, Vec<u8>)>,
+}
+
+/// A member of a program's context, and the value under whose name it is saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedValue {
+    /// The value's name.
+    pub name: String,
+    /// Byte offset of the member in the context.
+    pub offset: u64,
+    /// Its bytes, 1 to 8.
+    pub size: u64,
+}
+
+impl ProgramRun {
+    /// A run without a context.
+    pub fn of(program: &str) -> ProgramRun {
+        ProgramRun { program: program.to_owned(), ..ProgramRun::default() }
+    }
+
+    /// The context with the values that were saved so far; 0 for those that were not.
+    fn filled(&self, saved: &BTreeMap<String, u64>) -> Vec<u8> {
+        let mut context = self.context.clone();
+        for value in &self.load {
+            let bytes = saved.get(&value.name).copied().unwrap_or(0).to_le_bytes();
+            if let Some(target) = context.get_mut(value.range()) {
+                target.copy_from_slice(&bytes[..target.len()]);
+            }
+        }
+        context
+    }
+
+    /// Saves what the program has left in its context.
+    fn keep(&self, context: &[u8], saved: &mut BTreeMap<String, u64>) {
+        for value in &self.save {
+            let mut bytes = [0; 8];
+            if let Some(member) = context.get(value.range()) {
+                bytes[..member.len()].copy_from_slice(member);
+            }
+            saved.insert(value.name.clone(), u64::from_le_bytes(bytes));
+        }
+    }
+}
+
+impl SavedValue {
+    fn range(&self) -> Range<usize> {
+        let from = self.offset as usize;
+        from..from.saturating_add((self.size as usize).min(8))
+    }
 }
 
 /// A part of one element of a map; of every CPU's copy, if the map is per CPU.
@@ -44,8 +115,16 @@ pub struct SetupError {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prepared {
     writes: Vec<Write>,
-    pub(crate) before: Vec<usize>,
-    pub(crate) each_second: Vec<usize>,
+    pub(crate) before: Vec<PreparedRun>,
+    pub(crate) after: Vec<PreparedRun>,
+    pub(crate) each_second: Vec<PreparedRun>,
+}
+
+/// A run of a program, by its number.
+#[derive(Clone, Debug)]
+pub(crate) struct PreparedRun {
+    pub(crate) function: usize,
+    run: ProgramRun,
 }
 
 #[derive(Clone, Debug)]
@@ -65,11 +144,12 @@ impl Policy {
     pub fn with_setup(mut self, setup: &Setup) -> Result<Policy, SetupError> {
         let writes = setup.maps.iter().map(|content| write(&self.image, content));
         let writes = writes.collect::<Result<_, _>>()?;
-        let programs = |names: &[String]| -> Result<Vec<usize>, SetupError> {
-            names.iter().map(|name| program(&self.image, name)).collect()
+        let programs = |runs: &[ProgramRun]| -> Result<Vec<PreparedRun>, SetupError> {
+            runs.iter().map(|run| program(&self.image, run)).collect()
         };
-        let (before, each_second) = (programs(&setup.before)?, programs(&setup.each_second)?);
-        self.setup = Prepared { writes, before, each_second };
+        let (before, after) = (programs(&setup.before)?, programs(&setup.after)?);
+        let each_second = programs(&setup.each_second)?;
+        self.setup = Prepared { writes, before, after, each_second };
         Ok(self)
     }
 }
@@ -103,19 +183,66 @@ fn write(image: &Image<Kernel>, content: &MapContent) -> Result<Write, SetupErro
     Ok(Write { map, key: low.to_vec(), offset, bytes, per_cpu })
 }
 
-fn program(image: &Image<Kernel>, name: &str) -> Result<usize, SetupError> {
+fn program(image: &Image<Kernel>, run: &ProgramRun) -> Result<PreparedRun, SetupError> {
+    let name = &run.program;
     let wrong = |problem: &str| SetupError {
         what: format!("program `{name}`"),
         problem: problem.to_owned(),
     };
     let function = image.function(name).ok_or_else(|| wrong("the object has no such program"))?;
     match image.linked().functions[function].section.as_str() {
-        "syscall" => Ok(function),
+        "syscall" => Ok(PreparedRun { function, run: run.clone() }),
         _ => Err(wrong("it is no SEC(\"syscall\"): user space cannot run it")),
     }
 }
 
+impl PreparedRun {
+    /// Puts the context into the program's memory, and returns its address; 0 without a context.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn pass(
+        &self,
+        program: &Instance<Kernel>,
+        saved: &BTreeMap<String, u64>,
+    ) -> Result<u64, MachineError> {
+        if self.run.context.is_empty() {
+            return Ok(0);
+        }
+        let context = self.run.filled(saved);
+        let address = program.alloc(context.len() as u64, CONTEXT_ALIGN)?;
+        program.memory().write(address, &context).map_err(MachineError::Memory)?;
+        Ok(address)
+    }
+
+    /// Saves what the program has left in the context at `address`, and frees it.
+    pub(crate) fn take_back(
+        &self,
+        address: u64,
+        program: &Instance<Kernel>,
+        saved: &mut BTreeMap<String, u64>,
+    ) -> Result<(), MachineError> {
+        if address == 0 {
+            return Ok(());
+        }
+        let context = program.memory().read_vec(address, self.run.context.len());
+        self.run.keep(&context.map_err(MachineError::Memory)?, saved);
+        for (name, bytes) in &self.run.store {
+            let at = saved.get(name).copied().unwrap_or(0);
+            program.memory().write(at, bytes).map_err(MachineError::Memory)?;
+        }
+        program.memory().free(address, self.run.context.len() as u64, CONTEXT_ALIGN);
+        Ok(())
+    }
+}
+
 impl Prepared {
+    /// The functions of all programs that are run.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = usize> {
+        let runs = self.before.iter().chain(&self.after).chain(&self.each_second);
+        runs.map(|run| run.function)
+    }
+
     /// Fills the maps of a new instance.
     pub(crate) fn fill(&self, program: &mut Instance<Kernel>) -> Result<(), MachineError> {
         for write in &self.writes {

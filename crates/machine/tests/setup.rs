@@ -1,7 +1,7 @@
 //! What a loader does beside setting variables: contents of maps, programs that it runs.
 
 use crate::support::{MS, free_machine, object, policy, task, workload};
-use fairground_machine::{Machine, MapContent, Setup};
+use fairground_machine::{Machine, MapContent, ProgramRun, SavedValue, Setup};
 use fairground_workload::{Op, Workload};
 
 fn content(map: &str, key: u64, offset: u64, bytes: &[u8]) -> MapContent {
@@ -47,8 +47,8 @@ fn maps_are_filled_before_init() {
 #[test]
 fn programs_run_before_init_and_at_each_full_second() {
     let setup = Setup {
-        before: vec!["prepare".to_owned(), "prepare".to_owned()],
-        each_second: vec!["refresh".to_owned()],
+        before: vec![ProgramRun::of("prepare"), ProgramRun::of("prepare")],
+        each_second: vec![ProgramRun::of("refresh")],
         ..Setup::default()
     };
     let mut machine = machine(&setup);
@@ -58,9 +58,31 @@ fn programs_run_before_init_and_at_each_full_second() {
     assert_eq!(number(&machine, "last_refresh_ns"), 3_000 * MS);
 }
 
+/// A value that one program leaves in its context is the argument of the next.
+#[test]
+fn programs_pass_values_on() {
+    let value = |name: &str, offset, size| SavedValue { name: name.to_owned(), offset, size };
+    let add = |context: [u32; 4], load: &[SavedValue]| ProgramRun {
+        program: "add".to_owned(),
+        context: context.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        load: load.to_vec(),
+        save: vec![value("sum", 8, 8)],
+    };
+    let again = add([0, 1, 0, 0], &[value("sum", 0, 4)]);
+    let setup = Setup {
+        before: vec![add([3, 4, 0, 0], &[]), again.clone()],
+        each_second: vec![again],
+        ..Setup::default()
+    };
+    let mut machine = machine(&setup);
+    assert_eq!(number(&machine, "last_sum"), 8);
+    machine.run_until(2_500 * MS).expect("no fault of the machine");
+    assert_eq!(number(&machine, "last_sum"), 10, "values are kept for later runs");
+}
+
 #[test]
 fn a_program_that_fails_ends_it() {
-    let machine = machine(&Setup { before: vec!["fail".to_owned()], ..Setup::default() });
+    let machine = machine(&Setup { before: vec![ProgramRun::of("fail")], ..Setup::default() });
     let exit = machine.exit().expect("it is over");
     assert!(exit.message.contains("program fail failed (-5)"), "{}", exit.message);
 }
@@ -74,7 +96,7 @@ fn what_is_not_there_is_refused() {
     assert!(map(content("limits", 1 << 32, 0, &[1])).contains("no key of 4 bytes"));
     assert!(map(content(".bss", 0, 0, &[1])).contains("elements to set"));
     let program =
-        |name: &str| refusal(&Setup { before: vec![name.to_owned()], ..Setup::default() });
+        |name: &str| refusal(&Setup { before: vec![ProgramRun::of(name)], ..Setup::default() });
     assert!(program("prepared").contains("no such program"));
     assert!(program("setup_init").contains("user space cannot run it"));
     let full = Setup {

@@ -88,9 +88,39 @@ pub struct SchedulerSetup {
     /// Elements of maps, written after the object is loaded and before any of its programs runs.
     pub maps: Vec<MapWrite>,
     /// Programs of the object (`SEC("syscall")`) to run before it is attached, in this order.
-    pub before: Vec<String>,
+    pub before: Vec<ProgramJob>,
+    /// Programs to run once it is attached, in this order.
+    pub after: Vec<ProgramJob>,
     /// Programs to run at each full second of the run, in this order.
-    pub each_second: Vec<String>,
+    pub each_second: Vec<ProgramJob>,
+}
+
+/// A run of a program (`SEC("syscall")`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramJob {
+    /// The program.
+    pub program: String,
+    /// The structure that it gets (its context), before `load`; empty: it gets none.
+    pub context: Vec<u8>,
+    /// Members that get a value that an earlier run saved.
+    pub load: Vec<ContextValue>,
+    /// Members whose value after the run is saved.
+    pub save: Vec<ContextValue>,
+    /// Whether the loader would write into the program's arena after the run, which is done by a loader of its own only.
+    pub stores: bool,
+}
+
+/// A member of a program's context, and the value under whose name it is saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextValue {
+    /// The value's name.
+    pub name: String,
+    /// Byte offset of the member in the context.
+    pub offset: u64,
+    /// Its bytes, 1 to 8.
+    pub size: u64,
 }
 
 /// A part of an element of an array or hash table; in a per-CPU map, of every CPU's copy.

@@ -36,7 +36,8 @@ pub(super) fn per_cpu_ptr<H: Host>(call: &mut Call<H>, addr: u64, cpu: u64) -> R
         return Ok(0);
     }
     if addr.wrapping_sub(layout.cpu_base) >= layout.cpu_stride {
-        let of_kernel = call.host().1.per_cpu_variable(addr, cpu as u32);
+        let (memory, host) = call.host();
+        let of_kernel = host.per_cpu_variable(memory, addr, cpu as u32);
         return of_kernel.ok_or_else(|| {
             Trap::helper(format!(
                 "{addr:#x} is not a per-CPU variable of this object or of the kernel"

@@ -51,6 +51,12 @@ impl Types {
         found
     }
 
+    /// Bytes of the structure of that name; `None`: there is none.
+    pub fn size_of(&self, structure: &str) -> Option<u64> {
+        let is_whole = |id: &u32| matches!(self.btf.get(*id).kind, Kind::Composite { .. });
+        self.btf.named(structure).filter(is_whole).find_map(|id| self.btf.size_of(id))
+    }
+
     fn collect(
         &self,
         id: u32,

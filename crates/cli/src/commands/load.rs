@@ -252,7 +252,7 @@ impl Watch {
     }
 
     /// At a full second: what its loader does then.
-    fn second(&mut self, attached: &Attached) -> Result<(), Failure> {
+    fn second(&mut self, attached: &mut Attached) -> Result<(), Failure> {
         let time = self.start.elapsed();
         if time < self.next_second {
             return Ok(());

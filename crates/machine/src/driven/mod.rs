@@ -152,8 +152,8 @@ impl Driven {
             match event {
                 EventHandle::Timer(number) => self.timer_expires(number, time_ns)?,
                 EventHandle::Machine(agenda::PROGRAMS) => self.told(|machine| {
-                    for function in machine.policy.setup.each_second.clone() {
-                        machine.run_program(function);
+                    for run in machine.policy.setup.each_second.clone() {
+                        machine.run_program(&run);
                     }
                     machine.arm_programs();
                     Ok(())

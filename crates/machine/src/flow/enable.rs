@@ -1,5 +1,7 @@
 //! Building the machine and loading the scheduler.
 
+use std::collections::BTreeMap;
+
 use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::{Label, Trace};
 use fairground_workload::Workload;
@@ -70,6 +72,7 @@ impl Machine {
         kernel.rt = RtQueues::new(cpus, workload.uses_real_time());
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
+        kernel.null_pointer = program.alloc(8, 8)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
         kernel.write_fixtures(program.memory()).map_err(MachineError::Memory)?;
         let release_args = release_args(policy, &program)?;
@@ -98,6 +101,7 @@ impl Machine {
             exit_task_args,
             release_args,
             cgroup_init_args,
+            saved: BTreeMap::new(),
             broken: false,
             finished: false,
             waiting: Vec::new(),
@@ -108,8 +112,8 @@ impl Machine {
 
     /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of every cgroup.
     pub(crate) fn load(&mut self) -> Step {
-        for function in self.policy.setup.before.clone() {
-            self.run_program(function);
+        for run in self.policy.setup.before.clone() {
+            self.run_program(&run);
         }
         self.arm_programs();
         if self.has(Op::Init) {
@@ -125,6 +129,9 @@ impl Machine {
         }
         self.init_cgroups()?;
         self.rest_all();
+        for run in self.policy.setup.after.clone() {
+            self.run_program(&run);
+        }
         // Loading took its time before the run.
         self.policy_ns(0);
         self.arm_watchdog();
@@ -359,5 +366,6 @@ fn new_kernel(
         reenqueues: Vec::new(),
         history: CallHistory::default(),
         preempt_counts: 0,
+        null_pointer: 0,
     }
 }

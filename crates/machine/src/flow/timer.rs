@@ -6,6 +6,7 @@ use fairground_trace::CallbackKind;
 use super::call::Entry;
 use super::{Machine, Step};
 use crate::kernel::{Permission, Timer, agenda};
+use crate::setup::PreparedRun;
 
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
@@ -34,17 +35,26 @@ impl Machine {
         Ok(())
     }
 
-    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without
-    /// a context, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
-    pub(crate) fn run_program(&mut self, function: usize) {
+    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, with the
+    /// context that the loader passes, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
+    pub(crate) fn run_program(&mut self, run: &PreparedRun) {
         if self.broken || self.kernel.exit.is_some() {
             return;
         }
         self.kernel.this_cpu = 0;
+        let function = run.function;
         let name =
             format!("the loader's program {}", self.policy.image.linked().functions[function].name);
+        let context = match run.pass(&self.program, &self.saved) {
+            Ok(address) => address,
+            Err(error) => return self.kernel.error(format!("{name} cannot be run: {error}")),
+        };
         let (kind, what) = (CallbackKind::Other, || name.clone());
-        let (value, _) = self.execute_unlocked(kind, FuncRef(function), [0; 5], what);
+        let args = [context, 0, 0, 0, 0];
+        let (value, _) = self.execute_unlocked(kind, FuncRef(function), args, what);
+        if let Err(error) = run.take_back(context, &self.program, &mut self.saved) {
+            self.kernel.error(format!("{name}: {error}"));
+        }
         let result = value as i32;
         if result < 0 {
             self.kernel.error(format!("{name} failed ({result})"));
@@ -68,9 +78,9 @@ impl Machine {
     /// The programs of each full second, on CPU 0, at the cost of their instructions.
     pub(crate) fn programs_event(&mut self) -> Step {
         self.on_cpu(0, |machine| {
-            for function in machine.policy.setup.each_second.clone() {
+            for run in machine.policy.setup.each_second.clone() {
                 machine.at_its_cost(0, |machine| {
-                    machine.run_program(function);
+                    machine.run_program(&run);
                     Ok(())
                 })?;
             }

@@ -40,6 +40,7 @@ use crate::check::{Checker, Violation};
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
+use crate::layout::offsets;
 use crate::prng::Prng;
 use crate::{CostModel, Counters, Exit, ExitKind, SleepTimers, Topology, TraceOptions, abi};
 
@@ -165,6 +166,8 @@ pub(crate) struct Kernel {
     pub(crate) reenqueues: Vec<DsqRef>,
     /// The last callbacks, for the report of a failure.
     pub(crate) history: CallHistory,
+    /// Guest address of a NULL pointer: what per-CPU variables hold that nothing sets.
+    pub(crate) null_pointer: u64,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
     pub(crate) preempt_counts: u64,
 }
@@ -347,7 +350,26 @@ impl Host for Kernel {
         i64::from(self.cancel_timer(timer))
     }
 
-    fn per_cpu_variable(&mut self, symbol: u64, cpu: u32) -> Option<u64> {
-        (symbol == abi::PREEMPT_COUNT_SYMBOL).then(|| self.preempt_counts + 4 * u64::from(cpu))
+    fn per_cpu_variable(
+        &mut self,
+        memory: &fairground_bpf::Memory,
+        symbol: u64,
+        cpu: u32,
+    ) -> Option<u64> {
+        match symbol {
+            abi::PREEMPT_COUNT_SYMBOL => Some(self.preempt_counts + 4 * u64::from(cpu)),
+            // No CPU has a driver for its frequency.
+            abi::CPUFREQ_SYMBOL => Some(self.null_pointer),
+            abi::RUNQUEUES_SYMBOL => {
+                // A program that reads the clocks comes this way; time in interrupts is in them, as without
+                // CONFIG_IRQ_TIME_ACCOUNTING.
+                let addr = self.cpus.get(cpu as usize)?.addr;
+                for clock in [offsets::rq::CLOCK_TASK, offsets::rq::CLOCK_PELT] {
+                    memory.store_u64(addr + clock, self.clock.now_ns()).ok()?;
+                }
+                Some(addr)
+            }
+            _ => None,
+        }
     }
 }

@@ -101,6 +101,10 @@ pub(crate) mod rq {
     pub(crate) const CURR: u64 = 8;
     pub(crate) const IDLE: u64 = 16;
     pub(crate) const NR_SWITCHES: u64 = 24;
+    pub(crate) const CLOCK_TASK: u64 = 32;
+    pub(crate) const CLOCK_PELT: u64 = 40;
+    /// 0: an idle CPU's clock of its load does not stand still here.
+    pub(crate) const LOST_IDLE_TIME: u64 = 48;
     pub(crate) const SIZE: u64 = 64;
 }
 

@@ -92,6 +92,9 @@ pub(crate) fn kernel_types() -> TargetTypes {
             at("curr", rq::CURR, task_ptr),
             at("idle", rq::IDLE, task_ptr),
             at("nr_switches", rq::NR_SWITCHES, b.u64),
+            at("clock_task", rq::CLOCK_TASK, b.u64),
+            at("clock_pelt", rq::CLOCK_PELT, b.u64),
+            at("lost_idle_time", rq::LOST_IDLE_TIME, b.ulong),
         ],
     );
     arguments(&mut t, &b, groups.cgroup_ptr, task_ptr);

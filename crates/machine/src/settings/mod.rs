@@ -5,11 +5,13 @@ mod path;
 mod value;
 mod words;
 
+use std::borrow::Cow;
+
 use fairground_bpf::{Global, GlobalType, Types};
 
 use crate::Topology;
 pub use path::root_of;
-use path::{Places, follow, split, whole};
+use path::{Places, follow, split};
 pub use value::Patch;
 use value::Target;
 pub use words::Words;
@@ -161,7 +163,13 @@ impl<'t> Meanings<'t> {
         }
         let unit = variable.tags.iter().find_map(|tag| tag.strip_prefix("unit:"));
         let unit = unit.filter(|_| !path.contains('.'));
-        let patches = self.of(whole(variable), &variable.name, path, unit, &setting.value);
+        let patches = self.of(
+            Places::of(&variable.ty, variable.size),
+            &variable.name,
+            path,
+            unit,
+            &setting.value,
+        );
         let patches = patches.map_err(wrong)?;
         if setting.at_ns.is_some() && variable.read_only {
             return Err(SettingError::Frozen { name: setting.name.clone() });
@@ -182,10 +190,30 @@ impl<'t> Meanings<'t> {
         path: &str,
         value: &str,
     ) -> Result<Vec<Patch>, String> {
-        let places = Places { at: vec![(0, 0)], spread: None, ty: ty.clone(), size, field: None };
-        let starts = path.is_empty() || path.starts_with(['.', '[']);
-        let path = if starts { path.to_owned() } else { format!(".{path}") };
-        self.of(places, name, &path, None, value)
+        self.of(Places::of(ty, size), name, &dotted(path), None, value)
+    }
+
+    /// Byte offset and size of a number or pointer of up to 8 bytes that is a part of something that an object
+    /// describes, by its path.
+    ///
+    /// # Errors
+    /// What is wrong with the path, in words.
+    pub fn word_of(
+        &self,
+        name: &str,
+        (ty, size): (&GlobalType, u64),
+        path: &str,
+    ) -> Result<(u64, u64), String> {
+        let places = Places::of(ty, size);
+        let places = follow(places, name, &dotted(path), self.types, &self.words)?;
+        let is_word = is_number(&places.ty) || places.ty == GlobalType::Pointer;
+        match (places.at.as_slice(), places.field, places.size) {
+            ([(offset, _)], None, size @ 1..=8) if is_word => Ok((*offset, size)),
+            _ => Err(format!(
+                "`{}` of `{name}` is no number of up to 8 bytes",
+                path.trim_start_matches('.')
+            )),
+        }
     }
 
     fn of(
@@ -201,6 +229,14 @@ impl<'t> Meanings<'t> {
         let unit_ns = unit_ns(unit, &full);
         let target = Target { name: &full, unit_ns, types: self.types, words: self.words };
         target.patches(&places, value)
+    }
+}
+
+/// A path that begins with a member may lack its first point.
+fn dotted(path: &str) -> Cow<'_, str> {
+    match path.is_empty() || path.starts_with(['.', '[']) {
+        true => Cow::Borrowed(path),
+        false => Cow::Owned(format!(".{path}")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Paths to parts of a variable: `x[1].y`, `x[0..3]`, `x[*].y[cpus]`.
 
-use fairground_bpf::{Global, GlobalType, Types};
+use fairground_bpf::{GlobalType, Types};
 
 use super::words::Words;
 use super::{LISTED_MAX, listed, nearest_one};
@@ -48,11 +48,6 @@ pub fn root_of(name: &str) -> &str {
     name.split(['.', '[']).next().unwrap_or(name)
 }
 
-/// The whole of a variable.
-pub(super) fn whole(global: &Global) -> Places {
-    Places { at: vec![(0, 0)], spread: None, ty: global.ty.clone(), size: global.size, field: None }
-}
-
 /// Follows a path (`.y[1]`) from a value that is called `name`.
 ///
 /// # Errors
@@ -98,6 +93,11 @@ fn step(text: &str) -> Result<(Step<'_>, &str), String> {
 }
 
 impl Places {
+    /// The whole of a value.
+    pub(super) fn of(ty: &GlobalType, size: u64) -> Places {
+        Places { at: vec![(0, 0)], spread: None, ty: ty.clone(), size, field: None }
+    }
+
     /// A member of each.
     fn enter(&mut self, here: &str, name: &str, types: &Types) -> Result<(), String> {
         let GlobalType::Composite { id, .. } = &self.ty else {

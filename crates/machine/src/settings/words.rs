@@ -1,5 +1,7 @@
 //! Words for what a loader takes from the machine's topology: `cpus`, `cpu.llc`, `node.mask`.
 
+use std::collections::BTreeSet;
+
 use crate::topology::{CpuPlace, Topology};
 
 /// The capacity of a CPU of the largest kind (`SCHED_CAPACITY_SCALE`). All CPUs of a topology are alike.
@@ -11,7 +13,7 @@ const WORD_BITS: u32 = 64;
 const NUMBERS: [&str; 7] = ["cpus", "cores", "llcs", "nodes", "sockets", "threads_per_core", "smt"];
 /// The words that stand for a list, one value for each place of a level.
 const LISTS: &str = "`cpu.id`, `cpu.core`, `cpu.llc`, `cpu.node`, `cpu.socket`, `cpu.sibling`, `cpu.capacity`, \
-                     `core.llc`, `llc.node`, and `LEVEL.id`, `LEVEL.cpus`, `LEVEL.mask`";
+                     `core.llc`, `llc.node`, and `LEVEL.id`, `LEVEL.cpus`, `LEVEL.cores`, `LEVEL.llcs`, `LEVEL.mask`";
 
 /// A level of the machine: its name, and the number of a CPU's place in it.
 type Level = (&'static str, fn(u32, &CpuPlace) -> u32);
@@ -31,6 +33,15 @@ pub(super) enum Item {
     Number(u64),
     /// A bit mask of CPUs, 64 in a word.
     Mask(Vec<u64>),
+}
+
+impl Item {
+    fn words(self) -> Vec<u64> {
+        match self {
+            Item::Number(number) => vec![number],
+            Item::Mask(words) => words,
+        }
+    }
 }
 
 /// What a word stands for.
@@ -106,6 +117,22 @@ impl<'t> Words<'t> {
         }
     }
 
+    /// The names of the levels, with the words that count their places: `cpu` and `cpus`.
+    pub fn levels() -> impl Iterator<Item = (&'static str, String)> {
+        LEVELS.iter().map(|level| (level.0, format!("{}s", level.0)))
+    }
+
+    /// The values of a word for a list, one for each place of its level; masks of CPUs in words of 64, numbers in one.
+    ///
+    /// # Errors
+    /// It is no such word.
+    pub fn list(&self, word: &str) -> Result<Vec<Vec<u64>>, String> {
+        match self.meaning(word)? {
+            Some(Meaning::List(items)) => Ok(items.into_iter().map(Item::words).collect()),
+            _ => Err(format!("`{word}` is no word for a list; there are {LISTS}")),
+        }
+    }
+
     /// The CPUs of each place of a level; `None` if the machine is larger than any.
     fn places(&self, (_, number): Level) -> Option<Vec<Vec<u32>>> {
         let mut places: Vec<Vec<u32>> = Vec::new();
@@ -132,11 +159,25 @@ impl<'t> Words<'t> {
             ("cpu", "sibling") => self.sibling(first, place.core),
             (_, "id") => number as u32,
             (_, "cpus") => cpus.len() as u32,
+            (_, "cores") => self.distinct(cpus, |place| place.core),
+            (_, "llcs") => self.distinct(cpus, |place| place.llc),
             (_, "mask") => return Some(self.mask(cpus)),
             ("cpu", "capacity") => return Some(Item::Number(CAPACITY)),
             _ => return None,
         };
         Some(Item::Number(u64::from(outer)))
+    }
+
+    /// How many places of a kind some CPUs are in.
+    fn distinct(&self, cpus: &[u32], of: impl Fn(&CpuPlace) -> u32) -> u32 {
+        let places = cpus.iter().filter_map(|cpu| self.topology.place(*cpu));
+        places.map(|place| of(&place)).collect::<BTreeSet<_>>().len() as u32
+    }
+
+    /// A mask of all CPUs, in words of 64.
+    pub fn mask_of_all(&self) -> Vec<u64> {
+        let all: Vec<u32> = (0..self.topology.cpus()).collect();
+        self.mask(&all).words()
     }
 
     /// The next hardware thread of the same core, the first one after the last; the CPU itself, if it has none.

@@ -52,7 +52,7 @@ impl InCharge {
     }
 
     /// Runs the object's programs of each full second.
-    pub(super) fn each_second(&self) -> Result<(), RunError> {
+    pub(super) fn each_second(&mut self) -> Result<(), RunError> {
         match self {
             Self::Object(attached) => Ok(attached.each_second()?),
             Self::Kernel | Self::Loader(_) => Ok(()),

@@ -30,11 +30,12 @@ pub use opened::{VerifiedProgram, verify};
 pub use state::{KernelState, attachable};
 pub use topology::units_of_host;
 
-use crate::job::{GlobalWrite, SchedulerExit, SchedulerJob};
+use crate::job::{GlobalWrite, ProgramJob, SchedulerExit, SchedulerJob};
 use crate::kernel_log::KernelLog;
 use exit::exit_of;
 use layout::Layout;
 use sections::Section;
+use setup::Saved;
 pub(crate) use verifier::NO_KCONFIG;
 
 /// Maximum time for the kernel to disable a scheduler. It waits for every CPU and for RCU.
@@ -54,7 +55,8 @@ pub struct Attached {
     layout: Layout,
     log: KernelLog,
     name: String,
-    each_second: Vec<String>,
+    each_second: Vec<ProgramJob>,
+    saved: Saved,
 }
 
 impl Attached {
@@ -78,13 +80,15 @@ impl Attached {
         state::check(&job.name)?;
         let log = KernelLog::from_now_on();
         let (mut object, layout) = opened::load(job, object)?;
-        setup::run_programs(&job.name, &object, &job.setup.before)?;
+        let mut saved = Saved::new();
+        setup::run_programs(&job.name, &object, &job.setup.before, &mut saved)?;
         // SAFETY: the sections live in `Attached` beside the object, which keeps the memory, and are not shared.
         let sections = unsafe { Section::all(&mut object) };
         let (name, each_second) = (job.name.clone(), job.setup.each_second.clone());
         let mut attached =
-            Attached { link: None, sections, object, layout, log, name, each_second };
+            Attached { link: None, sections, object, layout, log, name, each_second, saved };
         attached.enable()?;
+        setup::run_programs(&job.name, &attached.object, &job.setup.after, &mut attached.saved)?;
         Ok(attached)
     }
 
@@ -157,8 +161,8 @@ impl Attached {
     ///
     /// # Errors
     /// One of them fails.
-    pub fn each_second(&self) -> Result<(), LoadError> {
-        setup::run_programs(&self.name, &self.object, &self.each_second)
+    pub fn each_second(&mut self) -> Result<(), LoadError> {
+        setup::run_programs(&self.name, &self.object, &self.each_second, &mut self.saved)
     }
 
     /// The current bytes of a data section; `None` if the object has no such bytes.

@@ -1,16 +1,21 @@
 //! What a scheduler's own loader does besides setting variables: it sets members of `struct sched_ext_ops`, fills
 //! maps, and runs programs of the object (`SEC("syscall")`).
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use libbpf_rs::{
     MapCore, MapFlags, MapMut, MapType, Object, OpenObject, ProgramInput, ProgramType,
 };
 
 use super::LoadError;
 use super::layout::Layout;
-use crate::job::{MapWrite, SchedulerSetup};
+use crate::job::{ContextValue, MapWrite, ProgramJob, SchedulerSetup};
 
 /// Maximum bytes of an integer key.
 const KEY_BYTES_MAX: usize = 8;
+/// Maximum bytes of a value in a program's context.
+const CONTEXT_VALUE_BYTES_MAX: usize = 8;
 /// Types of maps with elements that can be set.
 const KEYED: [MapType; 6] = [
     MapType::Array,
@@ -146,8 +151,12 @@ pub(super) fn check_programs(
     let kind = |wanted: &str| {
         object.progs().find(|program| program.name() == wanted).map(|program| program.prog_type())
     };
-    for program in setup.before.iter().chain(&setup.each_second) {
+    for job in setup.before.iter().chain(&setup.after).chain(&setup.each_second) {
+        let program = &job.program;
         let problem = match kind(program) {
+            Some(ProgramType::Syscall) if job.stores => {
+                "what it allocates in its arena is filled by its own loader only: run it with `--loader`"
+            }
             Some(ProgramType::Syscall) => continue,
             Some(_) => "it is not a SEC(\"syscall\") program, so user space cannot run it",
             None => "the object has no such program",
@@ -161,27 +170,53 @@ pub(super) fn check_programs(
     Ok(())
 }
 
+/// Values that programs left in their contexts, by name.
+pub(super) type Saved = BTreeMap<String, u64>;
+
 /// Runs programs of a loaded object. A negative return value is an error.
 pub(super) fn run_programs(
     name: &str,
     object: &Object,
-    programs: &[String],
+    programs: &[ProgramJob],
+    saved: &mut Saved,
 ) -> Result<(), LoadError> {
-    for program in programs {
+    for job in programs {
         let failed = |problem: String| LoadError::Program {
             name: name.to_owned(),
-            program: program.clone(),
+            program: job.program.clone(),
             problem,
         };
-        let found = object.progs_mut().find(|found| found.name() == program.as_str());
+        let found = object.progs_mut().find(|found| found.name() == job.program.as_str());
         let found = found.ok_or_else(|| failed("the object has no such program".to_owned()))?;
-        let ran = found.test_run(ProgramInput::default());
+        let mut context = job.context.clone();
+        for value in &job.load {
+            let bytes = saved.get(&value.name).copied().unwrap_or(0).to_le_bytes();
+            if let Some(target) = context.get_mut(range(value)) {
+                target.copy_from_slice(&bytes[..target.len()]);
+            }
+        }
+        let context_in = (!context.is_empty()).then_some(context.as_mut_slice());
+        // The kernel writes what the program leaves to the same bytes.
+        let ran = found.test_run(ProgramInput { context_in, ..ProgramInput::default() });
         let returned = ran.map_err(|error| failed(error.to_string()))?.return_value as i32;
         if returned < 0 {
             return Err(failed(format!("it returned {returned}")));
         }
+        for value in &job.save {
+            let mut bytes = [0; CONTEXT_VALUE_BYTES_MAX];
+            if let Some(member) = context.get(range(value)) {
+                bytes[..member.len()].copy_from_slice(member);
+            }
+            saved.insert(value.name.clone(), u64::from_le_bytes(bytes));
+        }
     }
     Ok(())
+}
+
+fn range(value: &ContextValue) -> Range<usize> {
+    let from = usize::try_from(value.offset).unwrap_or(usize::MAX);
+    let size = usize::try_from(value.size).unwrap_or(usize::MAX).min(CONTEXT_VALUE_BYTES_MAX);
+    from..from.saturating_add(size)
 }
 
 #[cfg(test)]

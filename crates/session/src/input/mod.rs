@@ -10,6 +10,7 @@ mod published;
 mod recording;
 mod scheduler;
 mod settings;
+mod steps;
 mod target;
 mod topology;
 mod version;

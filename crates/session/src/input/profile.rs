@@ -23,7 +23,12 @@
 //! 1 = { burst = 5, "inner.depth" = 2 }   # members of it
 //!
 //! [run]                                  # programs (SEC("syscall"))
-//! before = ["prepare"]                   # before the scheduler is attached
+//! before = [                             # before the scheduler is attached
+//!     "prepare",
+//!     { program = "new", args = { pages = 8, "kind[0]" = "cpus" }, save = { root = "result" } },
+//!     { program = "use", args = { node = "$root" } },
+//! ]
+//! after = [{ program = "pair", each = "cpus", args = { one = "cpu.id", two = "cpu.sibling" } }]
 //! each_second = ["refresh"]
 //! ```
 
@@ -33,14 +38,16 @@ use std::path::{Path, PathBuf};
 
 use fairground_bpf::{GlobalType, Object};
 use fairground_machine::{
-    MapContent, Meanings, Patch, Setting, SettingError, Setup, Topology, Words, root_of,
+    MapContent, Meanings, Patch, ProgramRun, SavedValue, Setting, SettingError, Setup, Topology,
+    Words, root_of,
 };
-use fairground_realkernel::job::{MapWrite, SchedulerSetup};
+use fairground_realkernel::job::{ContextValue, MapWrite, ProgramJob, SchedulerSetup};
 use serde::Deserialize;
 
 use super::assignment::{Value, sort};
 use super::published::profile_of;
 use super::split_set;
+use super::steps::{Step, Steps};
 use crate::failure::{Failure, did_you_mean};
 
 /// A profile file, strict: an unknown key is an error with its line.
@@ -67,9 +74,13 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Programs {
     #[serde(default)]
-    before: Vec<String>,
+    before: Vec<Step>,
+    /// The structure of a task's context, where the object has the arena library of the scx project.
+    arena_library: Option<String>,
     #[serde(default)]
-    each_second: Vec<String>,
+    after: Vec<Step>,
+    #[serde(default)]
+    each_second: Vec<Step>,
 }
 
 /// The section of programs that user space runs.
@@ -195,23 +206,20 @@ impl Profile {
                 maps.extend(self.element(object, topology, map, key, element)?);
             }
         }
-        let programs = || object.functions().iter().filter(|found| found.section == SYSCALL);
-        let Programs { before, each_second } = self.file.run.clone();
-        for name in before.iter().chain(&each_second) {
-            if programs().all(|program| program.name != *name) {
-                let named = format!(
-                    "[run] {name}: {} has no such program (SEC(\"{SYSCALL}\"))",
-                    object.name()
-                );
-                return Err(self.unknown(
-                    object,
-                    &named,
-                    name,
-                    programs().map(|p| p.name.as_str()),
-                ));
-            }
-        }
-        Ok(Setup { maps, before, each_second })
+        let mut steps = Steps::new(object, topology);
+        let Programs { before, arena_library, after, each_second } = &self.file.run;
+        let library = arena_library.as_ref().map(|task| steps.arena_library(task)).transpose();
+        let mut library = library.map_err(|problem| {
+            Failure::new(format_args!("{}: [run] arena_library: {problem}", self.path.display()))
+        })?;
+        let mut runs = |list: &[Step]| -> Result<Vec<ProgramRun>, Failure> {
+            let runs = list.iter().map(|step| self.run(object, &mut steps, step));
+            Ok(runs.collect::<Result<Vec<_>, _>>()?.concat())
+        };
+        let (before, after, each_second) = (runs(before)?, runs(after)?, runs(each_second)?);
+        let mut first = library.take().unwrap_or_default();
+        first.extend(before);
+        Ok(Setup { maps, before: first, after, each_second })
     }
 
     /// The same for a real kernel on a machine of that topology, with the callback table's integers and the maps that
@@ -221,7 +229,7 @@ impl Profile {
         object: &Object,
         topology: &Topology,
     ) -> Result<SchedulerSetup, Failure> {
-        let Setup { maps, before, each_second } = self.setup(object, topology)?;
+        let Setup { maps, before, after, each_second } = self.setup(object, topology)?;
         let map = |MapContent { map, key, offset, bytes }| MapWrite { map, key, offset, bytes };
         let ops = self.file.ops.iter().map(|(member, value)| {
             Ok::<_, Failure>((member.clone(), self.number("ops", member, value, topology)?))
@@ -234,8 +242,28 @@ impl Profile {
             ops: ops.collect::<Result<_, _>>()?,
             max_entries: resized.map(|map| (map.name, map.max_entries)).collect(),
             maps: maps.into_iter().map(map).collect(),
-            before,
-            each_second,
+            before: before.into_iter().map(program_job).collect(),
+            after: after.into_iter().map(program_job).collect(),
+            each_second: each_second.into_iter().map(program_job).collect(),
+        })
+    }
+
+    /// A step of `[run]`.
+    fn run(
+        &self,
+        object: &Object,
+        steps: &mut Steps<'_>,
+        step: &Step,
+    ) -> Result<Vec<ProgramRun>, Failure> {
+        let name = &step.0.program;
+        let programs = || object.functions().iter().filter(|found| found.section == SYSCALL);
+        if programs().all(|program| program.name != *name) {
+            let named =
+                format!("[run] {name}: {} has no such program (SEC(\"{SYSCALL}\"))", object.name());
+            return Err(self.unknown(object, &named, name, programs().map(|p| p.name.as_str())));
+        }
+        steps.next(step).map_err(|problem| {
+            Failure::new(format_args!("{}: [run] {name}: {problem}", self.path.display()))
         })
     }
 
@@ -322,6 +350,16 @@ impl Profile {
                 .help("give a whole number, or a word such as \"cpus\" for the number of CPUs")
         })
     }
+}
+
+/// A run of a program, as a job for a real kernel.
+fn program_job(ProgramRun { program, context, load, save, store }: ProgramRun) -> ProgramJob {
+    let values = |list: Vec<SavedValue>| {
+        let value = |SavedValue { name, offset, size }| ContextValue { name, offset, size };
+        list.into_iter().map(value).collect()
+    };
+    let stores = !store.is_empty();
+    ProgramJob { program, context, load: values(load), save: values(save), stores }
 }
 
 /// Whether an object has a map of that name that is no data section.

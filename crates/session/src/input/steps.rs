@@ -1,0 +1,221 @@
+//! Steps of a profile's `[run]`: programs of the object, what they get, and what is kept of what they leave.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use fairground_bpf::{GlobalType, Object};
+use fairground_machine::{Meanings, Patch, ProgramRun, SavedValue, Topology, Words};
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use super::assignment::{Assignment, Value};
+
+/// What starts the name of a saved value.
+const SAVED: char = '$';
+
+/// A program to run: its name alone, or with `args` and `save`.
+#[derive(Clone, Debug)]
+pub(super) struct Step(pub(super) Call);
+
+/// A program with the members of its argument.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Call {
+    pub(super) program: String,
+    #[serde(default)]
+    args: BTreeMap<String, Value>,
+    /// Once for each place of a level: `cpus`, `cores`, `llcs`, `nodes`, `sockets`.
+    each: Option<String>,
+    /// Names of values, and the members that they are.
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+}
+
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Step, D::Error> {
+        deserializer.deserialize_any(StepVisitor)
+    }
+}
+
+struct StepVisitor;
+
+impl<'de> Visitor<'de> for StepVisitor {
+    type Value = Step;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a program, or { program = NAME, each = LEVEL, args = { … }, save = { … } }")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Step, E> {
+        Ok(Step(Call { program: name.to_owned(), ..Call::default() }))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Step, A::Error> {
+        Call::deserialize(MapAccessDeserializer::new(map)).map(Step)
+    }
+}
+
+/// What steps mean for an object and a machine, in their order.
+pub(super) struct Steps<'o> {
+    object: &'o Object,
+    topology: &'o Topology,
+    /// The names of the values that steps so far have saved.
+    saved: BTreeSet<String>,
+}
+
+impl<'o> Steps<'o> {
+    pub(super) fn new(object: &'o Object, topology: &'o Topology) -> Steps<'o> {
+        Steps { object, topology, saved: BTreeSet::new() }
+    }
+
+    /// The runs of the next step.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub(super) fn next(&mut self, step: &Step) -> Result<Vec<ProgramRun>, String> {
+        let Some(each) = &step.0.each else { return Ok(vec![self.one(&step.0, None)?]) };
+        let words = Words::of(self.topology);
+        let Some((level, _)) = Words::levels().find(|(_, count)| count == each) else {
+            let known: Vec<_> = Words::levels().map(|(_, count)| count).collect();
+            return Err(format!("`each = \"{each}\"`: there are `{}`", known.join("`, `")));
+        };
+        let places = words.list(&format!("{level}.id"))?.len();
+        (0..places).map(|place| self.one(&step.0, Some((level, place)))).collect()
+    }
+
+    /// One run; for a place of a level, words for lists of that level are their values for the place.
+    fn one(&mut self, call: &Call, place: Option<(&str, usize)>) -> Result<ProgramRun, String> {
+        let Call { program, args, save, .. } = call;
+        let mut run = ProgramRun::of(program);
+        if args.is_empty() && save.is_empty() {
+            return Ok(run);
+        }
+        let argument = self.object.argument_of(program).ok_or_else(|| {
+            "it takes no structure: `args` and `save` are for `int PROGRAM(struct ARGS *ctx)`"
+                .to_owned()
+        })?;
+        run.context = vec![0; argument.1 as usize];
+        for assignment in Value::Members(args.clone()).assignments("")? {
+            self.pass(&argument, &self.of_place(assignment, place)?, &mut run)?;
+        }
+        let types = self.object.types();
+        let meanings = Meanings::new(&types, self.topology);
+        for (name, member) in save {
+            let (offset, size) = meanings.word_of("args", (&argument.0, argument.1), member)?;
+            run.save.push(SavedValue { name: name.clone(), offset, size });
+            self.saved.insert(name.clone());
+        }
+        Ok(run)
+    }
+
+    fn of_place(
+        &self,
+        assignment: Assignment,
+        place: Option<(&str, usize)>,
+    ) -> Result<Assignment, String> {
+        let Some((level, at)) = place else { return Ok(assignment) };
+        if !assignment.value.starts_with(&format!("{level}.")) {
+            return Ok(assignment);
+        }
+        let values = Words::of(self.topology).list(&assignment.value)?;
+        match values.get(at).map(Vec::as_slice) {
+            Some([number]) => Ok(Assignment { value: number.to_string(), ..assignment }),
+            _ => Err(format!("`{}` is more than a number", assignment.value)),
+        }
+    }
+
+    /// What the loader part of the scx project's arena library does (`ArenaLib::setup` of the crate scx_arena 1.1): the
+    /// allocators, with the structure that a task gets, and the tree of the machine's topology, a mask of CPUs for each
+    /// place.
+    ///
+    /// # Errors
+    /// The object has no such structure or programs.
+    pub(super) fn arena_library(&mut self, task: &str) -> Result<Vec<ProgramRun>, String> {
+        const PAGES_AT_ONCE: &str = "8";
+        let size = self.object.types().size_of(task);
+        let size = size.ok_or_else(|| format!("the object has no structure `{task}`"))?;
+        let call = |program: &str, args: &[(&str, String)]| {
+            let args =
+                args.iter().map(|(name, value)| ((*name).to_owned(), Value::Text(value.clone())));
+            Call { program: program.to_owned(), args: args.collect(), ..Call::default() }
+        };
+        let words = Words::of(self.topology);
+        let most = |word: &str| {
+            Ok::<_, String>(words.list(word)?.iter().map(|of| of[0]).max().unwrap_or(0))
+        };
+        let mut runs = vec![self.one(
+            &call(
+                "arena_init",
+                &[
+                    ("static_pages", PAGES_AT_ONCE.to_owned()),
+                    ("task_ctx_size", size.to_string()),
+                    ("task_ctx_align", "0".to_owned()),
+                ],
+            ),
+            None,
+        )?];
+        let children = [
+            words.number("nodes").unwrap_or(1),
+            most("node.llcs")?,
+            most("llc.cores")?,
+            most("core.cpus")?,
+        ];
+        let children = children.iter().enumerate();
+        let children: Vec<_> = children
+            .map(|(at, count)| (format!("max_children[{at}]"), count.to_string()))
+            .collect();
+        let children: Vec<_> =
+            children.iter().map(|(path, count)| (path.as_str(), count.clone())).collect();
+        runs.push(self.one(&call("arena_topology_init", &children), None)?);
+        let mut masks = vec![(0, words.mask_of_all())];
+        for level in ["node", "llc", "core", "cpu"] {
+            let of_level = words.list(&format!("{level}.mask"))?;
+            masks.extend(of_level.into_iter().enumerate());
+        }
+        for (id, mask) in masks {
+            let mut alloc = call("arena_alloc_mask", &[]);
+            alloc.save.insert("arena_mask".to_owned(), "bitmap".to_owned());
+            let mut run = self.one(&alloc, None)?;
+            let bytes = mask.iter().flat_map(|word| word.to_le_bytes()).collect();
+            run.store.push(("arena_mask".to_owned(), bytes));
+            runs.push(run);
+            let args = [("bitmap", "$arena_mask".to_owned()), ("id", id.to_string())];
+            runs.push(self.one(&call("arena_topology_node_init", &args), None)?);
+        }
+        Ok(runs)
+    }
+
+    /// A member of the argument.
+    fn pass(
+        &self,
+        (ty, size): &(GlobalType, u64),
+        Assignment { path, value }: &Assignment,
+        run: &mut ProgramRun,
+    ) -> Result<(), String> {
+        let types = self.object.types();
+        let meanings = Meanings::new(&types, self.topology);
+        let wrong = |problem| format!("`args{path}={value}`: {problem}");
+        if let Some(name) = value.strip_prefix(SAVED) {
+            if !self.saved.contains(name) {
+                let saved: Vec<&str> = self.saved.iter().map(String::as_str).collect();
+                let saved = match saved.is_empty() {
+                    true => "none".to_owned(),
+                    false => format!("`${}`", saved.join("`, `$")),
+                };
+                return Err(wrong(format!(
+                    "no earlier step saves `{name}` (saved: {saved}); write `save = {{ {name} = \"MEMBER\" }}`"
+                )));
+            }
+            let (offset, size) = meanings.word_of("args", (ty, *size), path).map_err(wrong)?;
+            run.load.push(SavedValue { name: name.to_owned(), offset, size });
+            return Ok(());
+        }
+        let patches: Vec<Patch> =
+            meanings.patches_of("args", (ty, *size), path, value).map_err(wrong)?;
+        match patches.iter().all(|patch| patch.apply(&mut run.context)) {
+            true => Ok(()),
+            false => Err(wrong("it exceeds the structure".to_owned())),
+        }
+    }
+}
