@@ -7,7 +7,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Packages beyond a plain Debian system: the compiler of the schedulers, its formatter, the headers that BPF C includes,
 # the build dependencies of libbpf and of the kernel's example schedulers, and trace-cmd, whose recordings are compared.
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
-  bpftool zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
+  bpftool curl zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
 # Test dependencies: a browser for pages, shells and mandoc for completion scripts and man pages.
 BROWSER := chromium
 TEST_PACKAGES := zsh fish mandoc

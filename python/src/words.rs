@@ -77,8 +77,8 @@ fn load(spec: &RunSpec) -> Result<fairground_session::Scheduler, Failure> {
     };
     let checked = Checked::of(spec, false)?;
     profile.check(sched, &checked.settings)?;
-    let cpus = checked.machine.cpus();
-    fairground_session::Scheduler::load(sched, Some((profile, cpus)), engine)
+    let topology = &checked.machine.topology;
+    fairground_session::Scheduler::load(sched, Some((profile, topology)), engine)
 }
 
 /// A scheduler, compiled: any number of runs share it.

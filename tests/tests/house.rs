@@ -16,13 +16,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["trace"]),
     ("machine", &["bpf", "trace", "workload"]),
     ("realkernel", &["trace", "workload"]),
-    ("session", &["analysis", "bpf", "realkernel", "machine", "policies", "trace", "workload"]),
+    ("catalogue", &["policies"]),
+    (
+        "session",
+        &["analysis", "bpf", "catalogue", "realkernel", "machine", "policies", "trace", "workload"],
+    ),
     ("top", &["analysis", "trace", "workload"]),
     (
         "cli",
         &[
             "analysis",
             "bpf",
+            "catalogue",
             "realkernel",
             "machine",
             "policies",

@@ -22,6 +22,7 @@ mod parquet;
 mod plots;
 mod profiles;
 mod progress;
+mod published;
 mod record;
 mod rt_app;
 mod same_bytes;

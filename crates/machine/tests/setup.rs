@@ -67,6 +67,7 @@ fn programs_pass_values_on() {
         context: context.iter().flat_map(|word| word.to_le_bytes()).collect(),
         load: load.to_vec(),
         save: vec![value("sum", 8, 8)],
+        store: Vec::new(),
     };
     let again = add([0, 1, 0, 0], &[value("sum", 0, 4)]);
     let setup = Setup {

@@ -105,6 +105,7 @@ impl Load {
             on_the_second: false,
             seed: 1,
             scheduler: None,
+            loader: None,
             knobs: Vec::new(),
             recording: None,
         };

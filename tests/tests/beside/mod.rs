@@ -202,6 +202,7 @@ impl Pair {
             on_the_second: false,
             seed: 1,
             scheduler: None,
+            loader: None,
             knobs: Vec::new(),
             recording: Some(RecordingJob { kib_per_cpu: KIB_PER_CPU, ..RecordingJob::default() }),
         }

@@ -49,14 +49,7 @@ impl Machine {
                 .encode(settings)?;
         changes.iter_mut().for_each(|c| c.at_ns = c.at_ns.saturating_add(config.lead_in_ns));
         let capacity = config.max_tasks + cpus;
-        let mut program = policy.image.instantiate(&InstanceConfig {
-            cpus,
-            fuel_per_call: config.fuel_per_call,
-            task_capacity: capacity,
-            cgroup_capacity: cgroups.len() as u32,
-            null_loads: config.null_loads,
-            remove_dead_code: true,
-        })?;
+        let mut program = instance(config, policy, capacity, cgroups.len() as u32)?;
         preset(&mut program, policy, config)?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         program.set_prices(config.cost.prices());
@@ -152,6 +145,23 @@ impl Machine {
         }
         self.kernel.this_cpu = 0;
     }
+}
+
+/// The scheduler's program, with room for so many tasks and control groups.
+fn instance(
+    config: &MachineConfig,
+    policy: &Policy,
+    task_capacity: u32,
+    cgroup_capacity: u32,
+) -> Result<Instance<Kernel>, MachineError> {
+    Ok(policy.image.instantiate(&InstanceConfig {
+        cpus: config.cpus(),
+        fuel_per_call: config.fuel_per_call,
+        task_capacity,
+        cgroup_capacity,
+        null_loads: config.null_loads,
+        remove_dead_code: true,
+    })?)
 }
 
 /// The run queues, whose `struct rq`s lie at `rqs`, and the global queues of the nodes.

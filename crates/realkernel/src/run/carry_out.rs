@@ -93,12 +93,9 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         sleep_until(now_ns().next_multiple_of(NS_PER_S));
     }
     let (mut recorder, not_recorded) = record(job)?;
-    let marker = match recorder.as_ref().and_then(Recorder::marker) {
-        Some(marker) => {
-            Some(marker.try_clone_to_owned().map_err(|error| RunError::file(folder, error))?)
-        }
-        None => None,
-    };
+    let marker = recorder.as_ref().and_then(Recorder::marker);
+    let marker = marker.map(|marker| marker.try_clone_to_owned()).transpose();
+    let marker = marker.map_err(|error| RunError::file(folder, error))?;
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
     wake_each(&executor, workload);
     let mut detailed = recorder.as_mut().filter(|_| has_details(job));
@@ -130,11 +127,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     // Closes the tasks' marker: an instance of tracefs with an open file cannot be removed.
     drop(executor);
     if let Some(recorder) = recorder {
-        notes.extend(recorder.missing().map(str::to_owned));
-        let recorded = recorder.stop(&folder.join(TRACE_FILE))?;
-        if recorded.lost > 0 {
-            notes.push(format!("{} events of the kernel were lost", recorded.lost));
-        }
+        stop(recorder, folder, &mut notes)?;
     }
     let (exit, loader) = in_charge.leave();
     early_end(job, start_ns, end_ns, &mut notes);
@@ -150,6 +143,16 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         not_recorded,
         notes,
     })
+}
+
+/// Writes what was recorded, and notes what is missing in it.
+fn stop(recorder: Recorder, folder: &Path, notes: &mut Vec<String>) -> Result<(), RunError> {
+    notes.extend(recorder.missing().map(str::to_owned));
+    let recorded = recorder.stop(&folder.join(TRACE_FILE))?;
+    if recorded.lost > 0 {
+        notes.push(format!("{} events of the kernel were lost", recorded.lost));
+    }
+    Ok(())
 }
 
 /// With details, a recording begins when the tasks exist and wait for their start: it describes them, and what makes

@@ -1,0 +1,74 @@
+//! Published schedulers by name: fetched, built, and run unmodified in the simulated machine and in a virtual one. They
+//! need the network, curl and clang; without a network these tests say so and pass.
+
+use crate::support::{bootable, fairground, refusal, success};
+
+/// Those that run: every one with what its entry sets.
+const SCHEDULERS: [&str; 8] = [
+    "scx_beerland",
+    "scx_bpfland",
+    "scx_cosmos",
+    "scx_flash",
+    "scx_lavd",
+    "scx_p2dq",
+    "scx_rusty",
+    "scx_tickless",
+];
+const LOAD: &str = "hogs:8 + sleepers:4";
+
+/// Fetches schedulers into the cache; false where there is no network.
+fn fetched(names: &[&str]) -> bool {
+    let output = fairground(&[&["sched", "fetch"], names].concat());
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() && message.contains("could not be downloaded") {
+        println!("skipped: no network: {message}");
+        return false;
+    }
+    assert!(output.status.success(), "{message}");
+    true
+}
+
+/// Every task gets on, on machines of several sizes, and no rule of the kernel is broken.
+#[test]
+fn published_schedulers_run_as_they_are() {
+    if !fetched(&SCHEDULERS) {
+        return;
+    }
+    let list = SCHEDULERS.join(",");
+    for machine in [["--cpus", "4"], ["--topology", "2x16x2"], ["--cpus", "256"]] {
+        let fixed = ["compare", LOAD, "--duration", "500ms", "--check", "--quiet"];
+        success(&[&fixed[..], &machine[..], &["--sched", &list]].concat());
+    }
+}
+
+/// The kernel takes the same bytes with the same settings. (`scx_lavd` and `scx_p2dq` fill an arena, which a loader of
+/// their own does there.)
+#[test]
+fn a_kernel_runs_published_schedulers_with_what_their_entries_set() {
+    let names = ["scx_bpfland", "scx_cosmos", "scx_rusty"];
+    let Some(kernel) = bootable() else { return };
+    if !fetched(&names) {
+        return;
+    }
+    let fixed = ["compare", LOAD, "--cpus", "4", "--duration", "500ms", "--quiet"];
+    success(&[&fixed[..], &["--on", kernel, "--sched", &names.join(",")]].concat());
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let text = refusal(&["sched", "fetch", "scx_lavdd"]);
+    assert!(text.contains("did you mean `scx_lavd`?"), "{text}");
+    let empty = tempfile::tempdir().expect("a folder");
+    let cache = empty.path().display().to_string();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+        .args(["run", "hogs:2", "--sched", "scx_lavd"])
+        .env("FAIRGROUND_CACHE", cache)
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("run `fairground sched fetch scx_lavd`"), "{text}");
+    if fetched(&["scx_bpfland"]) {
+        let text = refusal(&["sched", "fetch", "scx_bpfland@9.9.9"]);
+        assert!(text.contains("published are") && text.contains("1.1.4"), "{text}");
+    }
+}
