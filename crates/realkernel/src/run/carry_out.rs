@@ -99,9 +99,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
     wake_each(&executor, workload);
     let mut detailed = recorder.as_mut().filter(|_| has_details(job));
-    if let Some(recorder) = &mut detailed {
-        recorder.describe_tasks();
-    }
+    detailed.iter_mut().for_each(|recorder| recorder.describe_tasks());
     executor.rest(job.on_the_second);
     if let Some(recorder) = detailed {
         recorder.turn_on()?;
