@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::btf::Btf;
-use crate::core_reloc::essential_name;
+use crate::core_reloc::{Resolver, essential_name};
 use crate::env::{Env, Host};
 use crate::helpers;
 use crate::link::{Symbols, link};
@@ -119,6 +119,14 @@ impl Object {
             .collect();
         let name = |number| helpers::name(number).map_or("unknown".into(), |n| format!("bpf_{n}"));
         numbers.into_iter().map(|number| (number, name(number))).collect()
+    }
+
+    /// Whether it accesses a member of a structure of the kernel, or asks whether there is one: `struct
+    /// task_struct.sched_info`, with what lies in it.
+    pub fn names_member(&self, path: &str) -> bool {
+        let relocations = self.code.iter().flat_map(|function| &function.core);
+        let mut described = relocations.filter_map(|(_, one)| Resolver::describe(&self.btf, one));
+        described.any(|text| text == path || text.starts_with(&format!("{path}.")))
     }
 
     /// What an environment lacks for this object, sorted.

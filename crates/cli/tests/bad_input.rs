@@ -1,6 +1,6 @@
 //! Bad input is answered with file, place, cause and remedy on stderr, and exit code 2. Nothing else is printed.
 
-use crate::support::{Files, refusal, success};
+use crate::support::{Files, fairground, refusal, success};
 
 fn says(said: &str, parts: &[&str]) {
     for part in parts {
@@ -82,7 +82,10 @@ void BPF_STRUCT_OPS(coffee_tick, struct task_struct *p)
 SCX_OPS_DEFINE(coffee_ops, .tick = (void *)coffee_tick, .name = "coffee");
 "#;
     let file = files.compile("coffee", source, fairground_policies::CLANG_FLAGS);
-    says(&refusal(&["run", "hogs:2", "--sched", &file]), &["coffee.bpf.o", "scx_bpf_make_coffee"]);
+    let output = fairground(&["run", "hogs:2", "--sched", &file]);
+    assert_eq!(output.status.code(), Some(43), "it is ejected where it calls it");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    says(&said, &["coffee.bpf.o", "scx_bpf_make_coffee"]);
 }
 
 #[test]

@@ -214,7 +214,11 @@ fn a_kernel_sees_what_the_loader_does() {
 fn what_an_object_is_and_wants_is_shown() {
     let scene = Scene::new();
     let shown = success(&["sched", "show", &scene.object, "--format", "markdown"]);
-    for part in ["| limits | array | 4 | 8 | 2 |", "bpf\\_map\\_lookup\\_elem | 1 |", "Nothing"] {
+    for part in [
+        "| limits | array | 4 | 8 | 2 |",
+        "bpf\\_map\\_lookup\\_elem | 1 |",
+        "own.bpf.o: runs in the simulated machine\n",
+    ] {
         assert!(shown.contains(part), "`{part}` is missing from:\n{shown}");
     }
     let source = SOURCE.replacen(
@@ -224,8 +228,15 @@ fn what_an_object_is_and_wants_is_shown() {
         1,
     );
     let stranger = scene.files.compile("stranger", &source, fairground_policies::CLANG_FLAGS);
-    refusal(&["run", "hogs:1", "--sched", &stranger]);
-    let shown = success(&["sched", "show", &stranger, "--format", "markdown"]);
-    let lack = "| kernel function | scx\\_bpf\\_unheard\\_of | it cannot be loaded |";
+    success(&["run", "hogs:1", "--duration", "10ms", "--sched", &stranger]);
+    let show = ["sched", "show", &stranger, "--format", "markdown"];
+    let shown = success(&show);
+    assert!(
+        !shown.contains("unheard\\_of | a call") && shown.contains("1 name, behind tests"),
+        "{shown}"
+    );
+    let shown = success(&[&show[..], &["--verbose"]].concat());
+    let lack =
+        "| kernel function | scx\\_bpf\\_unheard\\_of | a call that is reached ends the run |";
     assert!(shown.contains(lack), "{shown}");
 }

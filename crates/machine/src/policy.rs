@@ -87,6 +87,8 @@ pub struct Policy {
     pub(crate) types: Types,
     /// Variables that hold constants of the kernel, and their values.
     pub(crate) constants: Vec<(usize, u64)>,
+    /// It reads `sched_info` of tasks, which the machine keeps then.
+    pub(crate) reads_sched_info: bool,
     /// What its loader does beside setting variables.
     pub(crate) setup: Prepared,
     /// Where the program reads `CONFIG_HZ`: the machine's, not the program's.
@@ -173,8 +175,20 @@ impl Policy {
         let topology = topology::globals::find(object.name(), &globals)?;
         let constants = kernel_constants(&globals);
         let setup = Prepared::default();
+        let reads_sched_info = object.names_member("struct task_struct.sched_info");
         let types = object.types();
-        Ok(Policy { name, image, ops: table, globals, types, constants, setup, hz, topology })
+        Ok(Policy {
+            name,
+            image,
+            ops: table,
+            globals,
+            types,
+            constants,
+            reads_sched_info,
+            setup,
+            hz,
+            topology,
+        })
     }
 
     /// What may end its run: instructions that require what this kernel lacks, in what its callbacks and the programs that

@@ -22,10 +22,12 @@ pub(super) fn fetch(cli: &Cli, specs: &[String]) -> Result<(), Failure> {
 }
 
 /// The schedulers of the catalogue, with the versions that are built.
-pub(super) fn published_table() -> Result<Table, Failure> {
-    let store = scheduler_store()?;
+pub(super) fn published_table() -> Table {
+    // Without a folder for a cache nothing is here.
+    let store = scheduler_store().ok();
     let here = |name: &str| {
-        let versions: Vec<_> = store.built(name).into_iter().map(|built| built.version).collect();
+        let built = store.iter().flat_map(|store| store.built(name));
+        let versions: Vec<_> = built.map(|built| built.version).collect();
         if versions.is_empty() { "-".to_owned() } else { versions.join(" ") }
     };
     let mut table = Table::of("published", "Schedulers that others publish", ENTRIES)
@@ -34,5 +36,5 @@ pub(super) fn published_table() -> Result<Table, Failure> {
         .text("here", |entry| here(entry.name))
         .table();
     table.note("`fairground sched fetch NAME` builds one; `NAME@VERSION` names a version of it.");
-    Ok(table)
+    table
 }

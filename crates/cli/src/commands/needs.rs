@@ -20,7 +20,8 @@ pub(super) fn needs_tables(object: &Object, obstacles: &[Obstacle], all: bool) -
     } else if count > 0 {
         lacking.rows.clear();
         lacking.note(format!(
-            "{count} names, each behind a test or in code that cannot be reached: --verbose"
+            "{count} name{}, behind tests or in code that cannot be reached: --verbose",
+            if count == 1 { "" } else { "s" }
         ));
         tables.retain(|table| !table.rows.is_empty());
         tables.push(lacking);

@@ -42,7 +42,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
             Cell::count(policy.object.len() as u64)
         })
         .table();
-    present::print_tables([table, published_table()?], cli)
+    present::print_tables([table, published_table()], cli)
 }
 
 fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {

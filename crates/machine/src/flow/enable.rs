@@ -377,5 +377,6 @@ fn new_kernel(
         history: CallHistory::default(),
         preempt_counts: 0,
         null_pointer: 0,
+        keeps_sched_info: policy.reads_sched_info,
     }
 }

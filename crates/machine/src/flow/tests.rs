@@ -21,6 +21,7 @@ fn core_only() -> Policy {
         globals: Vec::new(),
         types: Default::default(),
         constants: Vec::new(),
+        reads_sched_info: false,
         setup: crate::setup::Prepared::default(),
         hz: None,
         topology: Vec::new(),

@@ -6,7 +6,7 @@ use fairground_trace::{EventKind, TaskState};
 use super::{Kernel, Rq, Slot, Stage, agenda};
 use crate::abi;
 use crate::events::{CpuEvent, EventHandle};
-use crate::layout::offsets::{self, task as field};
+use crate::layout::offsets::{self, sched_info, task as field};
 
 impl Kernel {
     /// `update_curr_scx`: books the time since the last booking to the running task, and takes it off its slice.
@@ -168,10 +168,25 @@ impl Kernel {
         if next.is_some() {
             self.busy.set(cpu);
             mem.store_u32(addr + field::ON_CPU, 1)?;
+            self.count_arrival(mem, next, now)?;
         } else {
             self.busy.clear(cpu);
         }
         mem.store_u64(self.cpus[cpu as usize].addr + offsets::rq::CURR, addr)
+    }
+
+    /// `sched_info_arrive`: the times that a task has run, and how long it has waited for that, ns; where the scheduler's
+    /// object reads them.
+    fn count_arrival(&self, mem: &Memory, next: Option<Slot>, now_ns: u64) -> Result<(), Trap> {
+        let Some(task) = next.filter(|_| self.keeps_sched_info).map(|slot| self.task(slot)) else {
+            return Ok(());
+        };
+        let delay_ns = now_ns.saturating_sub(task.runnable_at_ns);
+        for (at, more) in [(sched_info::PCOUNT, 1), (sched_info::RUN_DELAY, delay_ns)] {
+            let at = task.addr + field::SCHED_INFO + at;
+            mem.store_u64(at, mem.load_u64(at)?.wrapping_add(more))?;
+        }
+        Ok(())
     }
 
     /// Books the time of the idle task, if it runs, up to now.

@@ -166,6 +166,8 @@ pub(crate) struct Kernel {
     pub(crate) reenqueues: Vec<DsqRef>,
     /// The last callbacks, for the report of a failure.
     pub(crate) history: CallHistory,
+    /// The scheduler's object reads `sched_info` of tasks.
+    pub(crate) keeps_sched_info: bool,
     /// Guest address of a NULL pointer: what per-CPU variables hold that nothing sets.
     pub(crate) null_pointer: u64,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.

@@ -47,7 +47,8 @@ pub(crate) mod task {
     pub(crate) const MM: u64 = CGROUPS + 16;
     /// NULL: no task has a policy of its own for its memory.
     pub(crate) const MEMPOLICY: u64 = CGROUPS + 24;
-    pub(crate) const SIZE: u64 = CGROUPS + 32;
+    pub(crate) const SCHED_INFO: u64 = CGROUPS + 32;
+    pub(crate) const SIZE: u64 = SCHED_INFO + super::sched_info::SIZE;
 
     pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
     pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
@@ -74,6 +75,13 @@ pub(crate) mod scx_entity {
     pub(crate) const DISALLOW: u64 = 24;
     pub(crate) const TID: u64 = 32;
     pub(crate) const SIZE: u64 = 48;
+}
+
+/// `struct sched_info`, kept where the scheduler's object names it.
+pub(crate) mod sched_info {
+    pub(crate) const PCOUNT: u64 = 0;
+    pub(crate) const RUN_DELAY: u64 = 8;
+    pub(crate) const SIZE: u64 = 16;
 }
 
 /// `struct thread_info`.

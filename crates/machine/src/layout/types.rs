@@ -4,8 +4,8 @@ use fairground_bpf::{Field, TargetTypes, TypeRef};
 
 use super::constants;
 use super::offsets::{
-    self, cgroup, cgroup_init_args, cmask, exit_info, init_task_args, rq, sched_entity, scx_entity,
-    task, thread_info,
+    self, cgroup, cgroup_init_args, cmask, exit_info, init_task_args, rq, sched_entity, sched_info,
+    scx_entity, task, thread_info,
 };
 use crate::abi;
 use crate::op::Op;
@@ -219,6 +219,12 @@ fn task_struct(
             at("tid", scx_entity::TID, b.u64),
         ],
     );
+    let sched_info = structure(
+        t,
+        "sched_info",
+        sched_info::SIZE,
+        &[at("pcount", sched_info::PCOUNT, b.ulong), at("run_delay", sched_info::RUN_DELAY, b.u64)],
+    );
     let mm = t.declare("mm_struct");
     let mm_ptr = t.pointer(mm);
     let mempolicy_ptr = mempolicy(t, b);
@@ -262,6 +268,7 @@ fn task_struct(
             at("stime", task::STIME, b.u64),
             at("mm", task::MM, mm_ptr),
             at("mempolicy", task::MEMPOLICY, mempolicy_ptr),
+            at("sched_info", task::SCHED_INFO, sched_info),
         ],
     );
 }
@@ -461,6 +468,7 @@ mod tests {
             "stime",
             "mm",
             "mempolicy",
+            "sched_info",
         ];
         let mut ranges: Vec<(u32, u32, &str)> = members
             .iter()

@@ -13,7 +13,7 @@ const WORD_BITS: u32 = 64;
 const NUMBERS: [&str; 7] = ["cpus", "cores", "llcs", "nodes", "sockets", "threads_per_core", "smt"];
 /// The words that stand for a list, one value for each place of a level.
 const LISTS: &str = "`cpu.id`, `cpu.core`, `cpu.llc`, `cpu.node`, `cpu.socket`, `cpu.sibling`, `cpu.capacity`, \
-                     `core.llc`, `llc.node`, and `LEVEL.id`, `LEVEL.cpus`, `LEVEL.cores`, `LEVEL.llcs`, `LEVEL.mask`";
+                     `core.llc`, `llc.node`, and `LEVEL.id`, `LEVEL.cpus`, `LEVEL.mask`, `llc.cores`, `node.cores`, `node.llcs`";
 
 /// A level of the machine: its name, and the number of a CPU's place in it.
 type Level = (&'static str, fn(u32, &CpuPlace) -> u32);
@@ -159,8 +159,8 @@ impl<'t> Words<'t> {
             ("cpu", "sibling") => self.sibling(first, place.core),
             (_, "id") => number as u32,
             (_, "cpus") => cpus.len() as u32,
-            (_, "cores") => self.distinct(cpus, |place| place.core),
-            (_, "llcs") => self.distinct(cpus, |place| place.llc),
+            ("llc" | "node" | "socket", "cores") => self.distinct(cpus, |place| place.core),
+            ("node" | "socket", "llcs") => self.distinct(cpus, |place| place.llc),
             (_, "mask") => return Some(self.mask(cpus)),
             ("cpu", "capacity") => return Some(Item::Number(CAPACITY)),
             _ => return None,

@@ -158,8 +158,8 @@ impl FromStr for TopologySpec {
 #[command(next_help_heading = "Machine")]
 #[serde(default)]
 pub struct MachineSpec {
-    /// Number of CPUs, of the simulated machine or of the virtual one
-    #[arg(long, conflicts_with = "topology")]
+    /// Number of CPUs, of the simulated machine or of the virtual one; beside --topology the same number
+    #[arg(long)]
     pub cpus: Option<u32>,
 
     /// Sockets × cores × threads (`2x4x2`), on so many NUMA nodes (`8x1x1,nodes=1`), or a topology file

@@ -147,6 +147,13 @@ impl RunSpec {
             }
             (None, None) => {}
         }
+        if let (Some(_), Some(cpus)) = (&spec.topology, spec.cpus)
+            && cpus != config.cpus()
+        {
+            let has = config.cpus();
+            return Err(Failure::new(format_args!("--cpus {cpus}: the topology has {has} CPUs"))
+                .help("leave one of --cpus and --topology out, or make them agree"));
+        }
         config.hz = spec.hz.unwrap_or(HZ_DEFAULT);
         if !HZ_CHOICES.contains(&config.hz) {
             return Err(Failure::new(format_args!("--hz {}: unsupported HZ", config.hz))
