@@ -228,7 +228,6 @@ fn what_an_object_is_and_wants_is_shown() {
         1,
     );
     let stranger = scene.files.compile("stranger", &source, fairground_policies::CLANG_FLAGS);
-    success(&["run", "hogs:1", "--duration", "10ms", "--sched", &stranger]);
     let show = ["sched", "show", &stranger, "--format", "markdown"];
     let shown = success(&show);
     assert!(

@@ -69,7 +69,7 @@ fn kfuncs_table(object: &Object) -> Table {
         .text("kernel_function", |wanted| wanted.name.clone())
         .text("if_it_is_missing", |wanted| match wanted.weak {
             true => "it is loaded",
-            false => "it cannot be loaded",
+            false => "a real kernel refuses it",
         })
         .table()
 }
