@@ -68,14 +68,11 @@ fn sources(script: &str) -> Vec<String> {
 fn locked(lock: &Table, wanted: &str) -> Option<Locked> {
     let packages = lock.get("package")?.as_array()?.iter().filter_map(|one| one.as_table());
     let text = |package: &Table, key: &str| Some(package.get(key)?.as_str()?.to_owned());
-    let found =
-        packages.filter(|one| one.get("name").and_then(|name| name.as_str()) == Some(wanted));
-    found
-        .filter_map(|one| {
-            let (version, sha256) = (text(one, "version")?, text(one, "checksum")?);
-            Some(Locked { name: wanted.to_owned(), version, sha256 })
-        })
-        .last()
+    let named = |one: &&Table| one.get("name").and_then(|name| name.as_str()) == Some(wanted);
+    packages.rev().filter(named).find_map(|one| {
+        let (version, sha256) = (text(one, "version")?, text(one, "checksum")?);
+        Some(Locked { name: wanted.to_owned(), version, sha256 })
+    })
 }
 
 #[cfg(test)]

@@ -34,7 +34,17 @@ fn published_schedulers_run_as_they_are() {
     if !fetched(&SCHEDULERS) || !fetched(&["scx_cake"]) {
         return;
     }
-    success(&["run", LOAD, "--cpus", "64", "--duration", "500ms", "--check", "--sched", "scx_cake"]);
+    success(&[
+        "run",
+        LOAD,
+        "--cpus",
+        "64",
+        "--duration",
+        "500ms",
+        "--check",
+        "--sched",
+        "scx_cake",
+    ]);
     let list = SCHEDULERS.join(",");
     for machine in [["--cpus", "4"], ["--topology", "2x16x2"], ["--cpus", "256"]] {
         let fixed = ["compare", LOAD, "--duration", "500ms", "--check", "--quiet"];
