@@ -125,8 +125,9 @@ impl Object {
     /// task_struct.sched_info`, with what lies in it.
     pub fn names_member(&self, path: &str) -> bool {
         let relocations = self.code.iter().flat_map(|function| &function.core);
+        let inside = format!("{path}.");
         let mut described = relocations.filter_map(|(_, one)| Resolver::describe(&self.btf, one));
-        described.any(|text| text == path || text.starts_with(&format!("{path}.")))
+        described.any(|text| text == path || text.starts_with(&inside))
     }
 
     /// What an environment lacks for this object, sorted.

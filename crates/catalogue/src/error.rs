@@ -71,6 +71,14 @@ pub enum FetchError {
         /// The compiler's first error.
         message: String,
     },
+    /// A program that is needed ends with an error.
+    #[error("`{program}` failed: {problem}")]
+    Failed {
+        /// Its name.
+        program: &'static str,
+        /// The last line that it printed.
+        problem: String,
+    },
     /// A program that is needed does not run.
     #[error("`{program}` does not run: {problem}; install it (Debian: apt-get install {package})")]
     Program {

@@ -95,7 +95,7 @@ fn get(url: &str) -> Result<Vec<u8>, FetchError> {
     curl.args(["--proto", "=https", "--max-filesize", DOWNLOAD_MAX]);
     curl.args(["--max-time", DOWNLOAD_SECONDS, url]);
     run(curl, "curl", "curl").map_err(|error| match error {
-        FetchError::Recipe { problem, .. } => FetchError::Download { url: url.to_owned(), problem },
+        FetchError::Failed { problem, .. } => FetchError::Download { url: url.to_owned(), problem },
         other => other,
     })
 }
@@ -116,7 +116,7 @@ fn run(
     }
     let text = String::from_utf8_lossy(&output.stderr);
     let problem = text.lines().last().unwrap_or("no message").to_owned();
-    Err(FetchError::Recipe { package: program.to_owned(), problem })
+    Err(FetchError::Failed { program, problem })
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -128,7 +128,7 @@ impl Store {
             sha256: published.cksum.clone(),
             clang,
         };
-        let text = serde_json::to_string_pretty(&note).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&note).expect("a note consists of texts");
         fs::write(made.join(NOTE), text + "\n").map_err(FetchError::io(&made))?;
         self.publish(&made, &self.root.join(name).join(version))
     }

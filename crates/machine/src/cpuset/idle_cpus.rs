@@ -253,9 +253,8 @@ impl IdleCpus {
 
     /// Picks in the previous CPU's cache, then in its node, then anywhere.
     fn pick_near(&mut self, ask: &SelectCpu<'_>, whole_core: bool) -> Option<u32> {
-        for near in self.spans.of(ask.prev_cpu).into_iter().flatten() {
-            let cpus = near.and(ask.allowed);
-            if let Some(cpu) = self.pick(ask.waker_cpu, &cpus, whole_core) {
+        for near in self.spans.of(ask.prev_cpu, ask.allowed).into_iter().flatten() {
+            if let Some(cpu) = self.pick(ask.waker_cpu, &near, whole_core) {
                 return Some(cpu);
             }
         }

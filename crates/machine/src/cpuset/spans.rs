@@ -31,10 +31,11 @@ impl Spans {
         Spans { caches: several(caches), nodes: several(nodes), places }
     }
 
-    /// The CPUs near to one: those of its cache, those of its node.
-    pub(super) fn of(&self, cpu: u32) -> [Option<CpuMask>; 2] {
+    /// The CPUs near to one among those that are allowed: those of its cache, those of its node.
+    pub(super) fn of(&self, cpu: u32, allowed: &CpuMask) -> [Option<CpuMask>; 2] {
         let (cache, node) = self.places[cpu as usize];
-        [self.caches.get(cache).copied(), self.nodes.get(node).copied()]
+        let near = |masks: &[CpuMask], number: usize| Some(masks.get(number)?.and(allowed));
+        [near(&self.caches, cache), near(&self.nodes, node)]
     }
 
     /// Whether two CPUs have one last-level cache (`cpus_share_cache`).

@@ -31,9 +31,21 @@ impl Kernel {
         if !self.builtin_idle {
             return (prev_cpu, false);
         }
-        let allowed = self.allowed(slot);
-        let found = self.select_idle_cpu(&allowed, prev_cpu, wake_flags, 0);
+        let (waker_cpu, sync) = (self.this_cpu, self.takes_waker(wake_flags));
+        let ask = |allowed| SelectCpu { prev_cpu, waker_cpu, allowed, sync, whole_core: false };
+        let found = match self.tasks[slot].allowed.as_deref() {
+            Some(allowed) => self.idle.select(&ask(allowed)),
+            None => self.idle.select(&ask(&self.all_cpus)),
+        };
         (found.unwrap_or(prev_cpu), found.is_some())
+    }
+
+    /// Of a synchronous wake-up, whether the waker's CPU may be chosen: the waker is not exiting, and nothing waits there.
+    fn takes_waker(&self, wake_flags: u64) -> Option<bool> {
+        let waker = &self.cpus[self.this_cpu as usize];
+        let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);
+        let takes = !exiting && self.queues.is_empty(waker.local);
+        (wake_flags & wake::SYNC != 0).then_some(takes)
     }
 
     /// The same with the flags of `scx_bpf_select_cpu_and`: an idle CPU of a mask, claimed.
@@ -44,11 +56,7 @@ impl Kernel {
         wake_flags: u64,
         flags: u64,
     ) -> Option<u32> {
-        let waker_cpu = self.this_cpu;
-        let waker = &self.cpus[waker_cpu as usize];
-        let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);
-        let takes_waker = !exiting && self.queues.is_empty(waker.local);
-        let sync = (wake_flags & wake::SYNC != 0).then_some(takes_waker);
+        let (waker_cpu, sync) = (self.this_cpu, self.takes_waker(wake_flags));
         let whole_core = flags & PICK_IDLE_CORE != 0;
         self.idle.select(&SelectCpu { prev_cpu, waker_cpu, allowed, sync, whole_core })
     }
