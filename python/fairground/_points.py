@@ -30,6 +30,7 @@ class Words(TypedDict, total=False):
     hz: int | None
     timers: str
     costs: str
+    instruction_ns: int | None
     locks: str | None
     profile: str | os.PathLike[str] | None
     engine: str
@@ -70,6 +71,8 @@ class Point:
     timers: str = "hrtimer"
     #: The cost preset.
     costs: str = "modern"
+    #: What an instruction takes, ns (1, 2, 4 or 8), for a preset that was measured in a guest that counts them; 8 by default.
+    instruction_ns: int | None = None
     #: Changes of costs: names and values.
     cost: tuple[tuple[str, int], ...] = ()
     #: The kind of the workload's spin locks: ``"spin"``, ``"rt"`` or ``"rt-2006"``.
@@ -90,7 +93,7 @@ class Point:
     max_events: int | None = None
 
     def __post_init__(self) -> None:
-        plain: dict[str, object] = {name: _whole(getattr(self, name)) for name in ("cpus", "seed", "hz", "max_events")}
+        plain: dict[str, object] = {name: _whole(getattr(self, name)) for name in ("cpus", "seed", "hz", "instruction_ns", "max_events")}
         plain |= {name: _path(getattr(self, name)) for name in ("workload", "sched", "topology", "profile")}
         plain["settings"] = tuple(tuple(pair) for pair in self.settings)
         plain["cost"] = tuple((name, _whole(value)) for name, value in self.cost)

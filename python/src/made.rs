@@ -36,6 +36,9 @@ pub(crate) fn of_run(spec: &RunSpec, outcome: &Outcome) -> String {
 fn of_machine(machine: &MachineConfig) -> Value {
     let mut costs = Map::new();
     costs.insert("preset".to_owned(), json!(machine.cost.preset_name()));
+    if let Some(ns) = machine.cost.instruction_ns() {
+        costs.insert("instruction_ns".to_owned(), json!(ns));
+    }
     for parameter in machine.cost.parameters() {
         costs.insert(parameter.name.to_owned(), json!(parameter.value));
     }

@@ -8,7 +8,6 @@ use fairground_analysis::{Analysis, Options};
 use fairground_machine::{Setting, Topology};
 use fairground_realkernel::job::{Job, Knob, LoaderJob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_realkernel::stream::Stream;
-use fairground_realkernel::vm::INSTRUCTION_NS;
 use fairground_session::{
     Failure, LoaderProgram, Outcome, SchedulerObject, TargetReport, Watch, global_writes,
     kernel_origin, resize_writes,
@@ -108,7 +107,7 @@ impl RealPlan<'_> {
 
     /// What an instruction takes of the time that the run measures, where that is known.
     fn instruction_ns(&self) -> Option<u64> {
-        self.on.counts_instructions().then_some(INSTRUCTION_NS)
+        self.on.counts_instructions().then_some(self.on.instruction_ns)
     }
 
     fn job(&self, settings: &[Setting]) -> Result<Job, Failure> {

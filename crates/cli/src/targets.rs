@@ -28,6 +28,8 @@ pub(crate) struct RealTarget<'a> {
     pub(crate) fetch: bool,
     /// CPUs of a virtual machine.
     pub(crate) cpus: u32,
+    /// What an instruction takes in a virtual machine whose clock counts them, ns.
+    pub(crate) instruction_ns: u64,
 }
 
 impl RealTarget<'_> {
@@ -97,6 +99,7 @@ impl RealTarget<'_> {
         let mut config = VmConfig::new(qemu, kernel, self.cpus);
         config.memory_mib = self.spec.memory;
         config.mode = self.spec.vm_mode.into();
+        config.instruction_ns = self.instruction_ns;
         config.append = self.spec.append.clone();
         config.stop = Some(interrupt::flag());
         Ok(config)

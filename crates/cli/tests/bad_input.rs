@@ -149,6 +149,17 @@ fn a_topology_file_is_the_machine() {
 }
 
 #[test]
+fn the_speed_of_a_guest_where_there_is_none() {
+    let run = |costs, ns| {
+        ["run", "hogs:2", "--duration", "20ms", "--costs", costs, "--instruction-ns", ns]
+    };
+    says(&refusal(&run("modern", "1")), &["nothing counts instructions", "--costs linux-7.2-scx"]);
+    says(&refusal(&run("linux-7.2", "3")), &["--instruction-ns 3: unsupported", "1, 2, 4 or 8"]);
+    let table = success(&[&run("linux-7.2", "1")[..], &["--verbose"]].concat());
+    says(&table, &["instruction_ns", "context_switch_ns", "2000 ns"]);
+}
+
+#[test]
 fn a_run_too_long_for_its_trace() {
     let run = ["run", "hogs:2", "--trace", "-", "--max-events", "100"];
     says(

@@ -9,8 +9,8 @@ mod presets;
 mod table;
 
 use presets::{PRESETS, PresetFile};
+use table::COSTS;
 pub use table::CostModel;
-use table::{COSTS, Cost};
 
 /// One parameter as it is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +77,11 @@ pub enum CostError {
     },
 }
 
+/// What an instruction takes in a guest whose clock counts them unless it is stated, ns.
+pub(crate) const INSTRUCTION_NS: u64 = 8;
+/// The costs in time that are no work of a processor, and so the same on a faster one.
+const NOT_WORK: [&str; 1] = ["timer_slack_ns"];
+
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
@@ -129,11 +134,48 @@ impl CostModel {
     }
 
     fn from_preset(preset: &'static PresetFile) -> CostModel {
-        let mut model = CostModel::free(preset);
-        for (cost, (value, _)) in COSTS.iter().zip(values(preset)) {
-            *(cost.field)(&mut model) = value;
+        CostModel::free(preset).with_preset_values()
+    }
+
+    fn with_preset_values(mut self) -> CostModel {
+        for (cost, (value, _)) in COSTS.iter().zip(self.preset_values()) {
+            *(cost.field)(&mut self) = value;
         }
-        model
+        self
+    }
+
+    /// The values of the preset with their sources, in the order of [`COSTS`].
+    fn preset_values(&self) -> impl Iterator<Item = (u64, String)> + use<> {
+        let (preset, instruction_ns) = (self.preset.read(), self.instruction_ns);
+        COSTS.iter().map(move |cost| {
+            let (value, source) = match preset.costs.get(cost.name).or(preset.others.as_ref()) {
+                Some(own) => (own.value, own.source.clone()),
+                None => (cost.default, cost.source.to_owned()),
+            };
+            match preset.instruction_ns {
+                Some(measured_ns)
+                    if measured_ns != instruction_ns && cost.is_work() && value != 0 =>
+                {
+                    let scaled = (value * instruction_ns + measured_ns / 2) / measured_ns;
+                    (scaled, format!("{source}; times {instruction_ns}/{measured_ns}"))
+                }
+                _ => (value, source),
+            }
+        })
+    }
+
+    /// What an instruction takes, ns, where the costs are those of a guest whose clock counts them; `None`: they are
+    /// not.
+    pub fn instruction_ns(&self) -> Option<u64> {
+        self.preset.read().instruction_ns.map(|_| self.instruction_ns)
+    }
+
+    /// The preset on a guest whose processor takes so many ns for an instruction: every cost of a preset that was
+    /// measured on such a guest changes in proportion, but for delays that are no work (`timer_slack_ns`). Costs that
+    /// were [set](CostModel::set) before are lost.
+    #[must_use]
+    pub fn at_instruction_ns(self, ns: u64) -> CostModel {
+        CostModel { instruction_ns: ns, ..self }.with_preset_values()
     }
 
     /// Sets a parameter by name, in the unit at the end of the name: at most 1,000,000,000.
@@ -179,7 +221,7 @@ impl CostModel {
     /// All parameters, each with its unit and its source. One that differs from its preset was set for this run.
     pub fn parameters(&self) -> Vec<CostParameter> {
         let mut model = self.clone();
-        let rows = COSTS.iter().zip(values(self.preset));
+        let rows = COSTS.iter().zip(self.preset_values());
         rows.map(|(cost, (preset_value, source))| {
             let value = *(cost.field)(&mut model);
             let source = match value == preset_value {
@@ -194,7 +236,7 @@ impl CostModel {
     /// The parameters that differ from the preset, with their values, in the order in which they are printed.
     pub fn changes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let mut model = self.clone();
-        COSTS.iter().zip(values(self.preset)).filter_map(move |(cost, (preset_value, _))| {
+        COSTS.iter().zip(self.preset_values()).filter_map(move |(cost, (preset_value, _))| {
             let value = *(cost.field)(&mut model);
             (value != preset_value).then_some((cost.name, value))
         })
@@ -219,17 +261,6 @@ impl Default for CostModel {
     fn default() -> CostModel {
         CostModel::from_preset(&PRESETS[0])
     }
-}
-
-/// The values of a preset with their sources, in the order of [`COSTS`].
-fn values(preset: &'static PresetFile) -> impl Iterator<Item = (u64, String)> {
-    let preset = preset.read();
-    COSTS.iter().map(move |cost: &Cost| {
-        match preset.costs.get(cost.name).or(preset.others.as_ref()) {
-            Some(own) => (own.value, own.source.clone()),
-            None => (cost.default, cost.source.to_owned()),
-        }
-    })
 }
 
 /// The known name with the fewest edits.
@@ -263,6 +294,22 @@ mod tests {
         assert!(CostModel::preset("zero").unwrap().parameters().iter().all(|row| row.value == 0));
         assert_eq!(CostModel::preset("linux-2.6").unwrap().timer_slack_ns, 0);
         assert_eq!(CostModel::preset("linux-6.1").unwrap().timer_slack_ns, 50_000);
+    }
+
+    #[test]
+    fn a_faster_guest_takes_less_for_its_work_alone() {
+        let at = |name, ns| CostModel::preset(name).unwrap().at_instruction_ns(ns);
+        let (slow, fast) = (at("linux-7.2-scx", 8), at("linux-7.2-scx", 1));
+        assert_eq!(slow, CostModel::preset("linux-7.2-scx").unwrap());
+        assert_eq!((fast.context_switch_ns, slow.context_switch_ns), (1_875, 15_000));
+        assert_eq!((fast.policy_insn_ps, slow.policy_insn_ps), (1_430, 11_440));
+        assert_eq!((fast.timer_slack_ns, fast.emulator_threads), (50_000, 1));
+        assert_eq!(fast.changes().count(), 0);
+        let tick = fast.parameters().into_iter().find(|row| row.name == "tick_ns").unwrap();
+        assert!(tick.value == 4_188 && tick.source.ends_with("; times 1/8"), "{tick:?}");
+        // Not measured by instructions.
+        assert_eq!((fast.instruction_ns(), CostModel::default().instruction_ns()), (Some(1), None));
+        assert_eq!(at("modern", 1).parameters(), CostModel::default().parameters());
     }
 
     #[test]

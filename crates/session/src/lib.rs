@@ -56,8 +56,8 @@ pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
 pub use sources::{Source, sources};
 pub use spec::{
     BUFFER_KIB_DEFAULT, BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, HZ_DEFAULT,
-    LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice, Resolved, RunSpec, SEED_DEFAULT,
-    SchedulerSpec, TargetSpec, TimersChoice, TopologySpec, VmModeChoice,
+    INSTRUCTION_NS_DEFAULT, LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice, Resolved,
+    RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice, TopologySpec, VmModeChoice,
 };
 pub use verdict::{
     EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, ended, exit_code, never_ran,

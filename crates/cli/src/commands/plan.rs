@@ -252,6 +252,7 @@ impl<'a> RunPlan<'a> {
                 spec: &self.spec.target,
                 fetch: self.fetch,
                 cpus: self.spec.machine.cpus.unwrap_or(CPUS_DEFAULT),
+                instruction_ns: self.spec.machine.instruction_ns(),
             },
             object: column.scheduler.object(),
             loader: column.scheduler.loader.as_ref(),

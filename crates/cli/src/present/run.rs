@@ -1,9 +1,9 @@
 //! What a result says about how it was made.
 
 use fairground_analysis::{Analysis, Irregularities};
-use fairground_machine::{CostModel, MachineConfig, SleepTimers};
+use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
-use fairground_session::{HZ_DEFAULT, Outcome, TargetReport};
+use fairground_session::{HZ_DEFAULT, INSTRUCTION_NS_DEFAULT, Outcome, TargetReport};
 
 use super::kernel::describe_kernel;
 use super::verdict::add_verdict;
@@ -28,15 +28,22 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
     document.set("machine", "seed", Cell::count(config.seed));
     document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
     document.set("costs", "preset", Cell::text(config.cost.preset_name()));
-    let preset = CostModel::preset(config.cost.preset_name());
-    let preset = preset.map_or_else(|_| Vec::new(), |preset| preset.parameters());
+    if let Some(ns) = config.cost.instruction_ns() {
+        set(
+            document,
+            "costs",
+            "instruction_ns",
+            Cell::quantity(ns as f64, 0, "ns"),
+            ns == INSTRUCTION_NS_DEFAULT,
+        );
+    }
+    let changed: Vec<_> = config.cost.changes().map(|(name, _)| name).collect();
     for parameter in config.cost.parameters() {
         // If calls have no cost of their own, the line is omitted.
         if parameter.name.starts_with("call") && parameter.value == 0 {
             continue;
         }
-        let is_usual =
-            preset.iter().any(|p| p.name == parameter.name && p.value == parameter.value);
+        let is_usual = !changed.contains(&parameter.name);
         let value = Cell::quantity(parameter.value as f64, 0, parameter.unit);
         set(document, "costs", parameter.name, value, is_usual);
     }

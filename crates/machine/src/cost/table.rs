@@ -13,6 +13,8 @@ macro_rules! cost_table {
             $($(#[doc = $doc])+ pub $name: u64,)+
             /// The preset that it started from.
             pub(super) preset: &'static PresetFile,
+            /// What an instruction takes there, ns ([`CostModel::at_instruction_ns`]).
+            pub(crate) instruction_ns: u64,
         }
 
         /// All costs, in the order in which they are printed.
@@ -29,7 +31,7 @@ macro_rules! cost_table {
         impl CostModel {
             /// Every cost 0.
             pub(super) fn free(preset: &'static PresetFile) -> CostModel {
-                CostModel { $($name: 0,)+ preset }
+                CostModel { $($name: 0,)+ preset, instruction_ns: INSTRUCTION_NS }
             }
         }
     };
@@ -48,6 +50,11 @@ pub(super) struct Cost {
 }
 
 impl Cost {
+    /// Whether it is work of a processor, which takes longer on a slower one.
+    pub(super) fn is_work(&self) -> bool {
+        matches!(self.unit(), "ns" | "ps") && !NOT_WORK.contains(&self.name)
+    }
+
     /// The unit of its values.
     pub(super) fn unit(&self) -> &'static str {
         match self.name.rsplit_once('_') {
@@ -60,6 +67,7 @@ impl Cost {
 }
 
 use super::presets::PresetFile;
+use super::{INSTRUCTION_NS, NOT_WORK};
 
 cost_table! {
     /// Switching from one task to another, or to the idle task, without the scheduler's own decision.

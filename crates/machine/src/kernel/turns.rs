@@ -16,22 +16,24 @@ use super::{Kernel, Rq, Slot, Stage, agenda};
 use crate::CostModel;
 use crate::events::{CpuEvent, EventHandle};
 
-/// The shortest turn, ns: that of a round just before a timer interrupt.
-const TURN_NS_MIN: u64 = 1_000;
+/// The shortest turn, instructions: that of a round just before a timer interrupt.
+const TURN_INSNS_MIN: u64 = 125;
 /// A task of a workload pauses before each operation of this number, on real kernels too.
 pub(crate) const PAUSE_OPS: u16 = 4;
-/// The longest computation without a pause, and the last part of a longer one, ns.
-const PIECE_NS: u64 = 200_000;
-/// How often a longer computation pauses, ns of its own.
-const SLICE_NS: u64 = 2_000;
-/// How long a longer computation looks at its clock before it begins, ns.
-const LOOK_NS: u64 = 16_000;
+/// The longest computation without a pause, and the last part of a longer one, instructions.
+const PIECE_INSNS: u64 = 25_000;
+/// How often a longer computation pauses, instructions of its own.
+const SLICE_INSNS: u64 = 250;
+/// How long a longer computation looks at its clock before it begins, instructions.
+const LOOK_INSNS: u64 = 2_000;
 
 /// Which CPUs have a thread, and what waits for one.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     /// Threads; 0: each CPU has its own.
     threads: usize,
+    /// What an instruction takes, ns.
+    instruction_ns: u64,
     cpus: Vec<CpuTurn>,
     /// What each CPU gets in the round under way, ns.
     share_ns: u64,
@@ -70,13 +72,23 @@ impl Turns {
         if threads == 0 || threads >= cpus as usize {
             return Turns::default();
         }
-        Turns { threads, cpus: (0..cpus).map(|_| CpuTurn::default()).collect(), ..Turns::default() }
+        Turns {
+            threads,
+            instruction_ns: cost.instruction_ns,
+            cpus: (0..cpus).map(|_| CpuTurn::default()).collect(),
+            ..Turns::default()
+        }
     }
 
     /// Whether CPUs share threads.
     #[inline]
     pub(crate) fn are_taken(&self) -> bool {
         self.threads != 0
+    }
+
+    /// What so many instructions take, ns.
+    fn ns(&self, insns: u64) -> u64 {
+        insns * self.instruction_ns
     }
 
     fn is_full(&self) -> bool {
@@ -187,7 +199,7 @@ impl Kernel {
         let now = self.clock.now_ns();
         let next_ns = self.cpus.iter().filter_map(|rq| self.interrupt_ns(rq)).min();
         let share_ns = next_ns.map(|next_ns| (next_ns - now) / self.cpus.len() as u64);
-        share_ns.map_or(u64::MAX, |share_ns| share_ns.max(TURN_NS_MIN))
+        share_ns.map_or(u64::MAX, |share_ns| share_ns.max(self.turns.ns(TURN_INSNS_MIN)))
     }
 
     /// Some CPU waits: those that have a turn end it at the next end of a quantum, and an event comes when work ends
@@ -221,7 +233,7 @@ impl Kernel {
             (None, _) => false,
             (Some(_), None) => true,
             (Some(_), Some(left_ns)) => {
-                left_ns.saturating_sub(now.saturating_sub(busy_ns)) <= PIECE_NS
+                left_ns.saturating_sub(now.saturating_sub(busy_ns)) <= self.turns.ns(PIECE_INSNS)
             }
         };
         let turn = &self.turns.cpus[cpu as usize];
@@ -235,11 +247,12 @@ impl Kernel {
     /// A task begins a computation. Where CPUs take turns, a long one looks at its CPU clock first, as it does on real
     /// kernels, and that is work. What is left of the computation, ns.
     pub(crate) fn looks_first(&mut self, cpu: u32, ns: u64) -> u64 {
-        if !self.turns.are_taken() || ns <= PIECE_NS {
+        if !self.turns.are_taken() || ns <= self.turns.ns(PIECE_INSNS) {
             return ns;
         }
-        self.charge(cpu, LOOK_NS);
-        ns - LOOK_NS
+        let look_ns = self.turns.ns(LOOK_INSNS);
+        self.charge(cpu, look_ns);
+        ns - look_ns
     }
 
     /// What was left of a task's computation when its kernel work ended, ns; `None`: it does something else next.
@@ -345,7 +358,7 @@ impl Kernel {
                 && !self.turns.cpus[*cpu as usize].waits()
                 && self.work_ends_ns(*cpu).is_none()
         };
-        SLICE_NS * between.filter(computes).count() as u64
+        self.turns.ns(SLICE_INSNS) * between.filter(computes).count() as u64
     }
 
     /// A CPU goes on where it stopped, with what has waited, after the turns of long computations.

@@ -18,8 +18,10 @@ const TRIAL_ITERATIONS: u64 = 1 << 20;
 const TRIALS: usize = 12;
 /// Fraction bits of a speed.
 const FRACTION_BITS: u32 = 20;
-/// Iterations of a measurement while all CPUs are busy.
+/// Iterations of a measurement while all CPUs are busy, at least.
 const BUSY_ITERATIONS: u64 = 1 << 18;
+/// The same, ns: a virtual CPU that takes turns with others may have one as long as a tick by their number.
+const BUSY_NS: u64 = 4_000_000;
 /// Number of measurements while all CPUs are busy.
 const BUSY_TRIALS: usize = 4;
 /// Time until helpers run on their CPUs, ns.
@@ -34,8 +36,8 @@ const WATCHED_NS_MIN: u64 = 20_000;
 const SLICE_ITERATIONS: u64 = 125;
 /// Iterations of a part of an endless computation.
 const FOREVER_ITERATIONS: u64 = 1 << 40;
-/// Shorter computations do not end the slice of their virtual CPU, ns.
-const ONE_SLICE_NS_MAX: u64 = 200_000;
+/// Shorter computations do not end the slice of their virtual CPU: just under 200 µs at 8 ns per instruction.
+const ONE_SLICE_ITERATIONS_MAX: u64 = 12_480;
 /// The first part of a long computation with short slices is this fraction, since up to as many CPUs may share the
 /// time.
 const FIRST_PART: u64 = 8;
@@ -119,28 +121,40 @@ impl Speed {
             spin(TRIAL_ITERATIONS);
             *took_ns = (now_ns() - start_ns).max(1);
         }
-        let speed = Self::of(took_ns, busy_speed(cpus), slices::requested());
-        Self { looks_ns: looks_ns(), ..speed }
+        let alone = Self::of(took_ns, slices::requested());
+        let busy_q20 = busy_speed(cpus, alone.iterations(BUSY_NS).max(BUSY_ITERATIONS));
+        Self { looks_ns: looks_ns(), watched: alone.slows_to(busy_q20), ..alone }
     }
 
     /// From the measurements, and the speed beside busy CPUs.
-    fn of(mut took_ns: [u64; TRIALS], busy_q20: Option<u64>, short_slices: bool) -> Self {
+    fn of(mut took_ns: [u64; TRIALS], short_slices: bool) -> Self {
         took_ns.sort_unstable();
         let (fastest_ns, middle_ns) = (took_ns[0], took_ns[TRIALS / 2]);
         let rate_q20 = ((TRIAL_ITERATIONS << FRACTION_BITS) / fastest_ns).max(1);
         Self {
             rate_q20,
-            watched: busy_q20.is_some_and(|busy| busy < rate_q20 * SLOWED_PERCENT / 100),
+            watched: false,
             short_slices,
             spread_percent: (middle_ns - fastest_ns) * 100 / fastest_ns,
             looks_ns: 0,
         }
     }
 
+    /// Whether a speed beside busy CPUs is that of CPUs which slow each other down.
+    fn slows_to(self, busy_q20: Option<u64>) -> bool {
+        busy_q20.is_some_and(|busy| busy < self.rate_q20 * SLOWED_PERCENT / 100)
+    }
+
     /// The iterations that take `ns`.
     fn iterations(self, ns: u64) -> u64 {
         let iterations = (u128::from(ns) * u128::from(self.rate_q20)) >> FRACTION_BITS;
         u64::try_from(iterations).unwrap_or(u64::MAX)
+    }
+
+    /// What that many iterations take, ns.
+    fn ns(self, iterations: u64) -> u64 {
+        let ns = (u128::from(iterations) << FRACTION_BITS) / u128::from(self.rate_q20.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
     /// Computes until the process is killed.
@@ -171,7 +185,10 @@ impl Speed {
 
     /// Computations below this length do not check the clock. With short slices, they also run within one slice.
     fn watched_ns_min(self) -> u64 {
-        if self.short_slices { ONE_SLICE_NS_MAX } else { WATCHED_NS_MIN }
+        match self.short_slices {
+            true => self.ns(ONE_SLICE_ITERATIONS_MAX),
+            false => WATCHED_NS_MIN,
+        }
     }
 
     /// Each part is half of the rest, at the speed of the previous part, so that the computation ends in time even if
@@ -186,7 +203,7 @@ impl Speed {
         }
         for _ in 0..LOOKS_MAX {
             let left_ns = end_ns.saturating_sub(then_ns);
-            if left_ns < self.watched_ns_min() {
+            if left_ns < alone.watched_ns_min() {
                 let last = if self.short_slices { alone } else { self };
                 return cpu.spin(last.iterations(left_ns));
             }
@@ -214,15 +231,16 @@ fn looks_ns() -> u64 {
     trials.min().unwrap_or(0)
 }
 
-/// The loop's speed in CPU time while every CPU computes; `None` if no helper can be started.
-fn busy_speed(cpus: &[u32]) -> Option<u64> {
+/// The loop's speed in CPU time while every CPU computes, by measurements of so many iterations; `None` if no helper can
+/// be started.
+fn busy_speed(cpus: &[u32], iterations: u64) -> Option<u64> {
     let helpers: Vec<libc::pid_t> =
         cpus.iter().take(HELPERS_MAX as usize).filter_map(|cpu| helper(*cpu)).collect();
     sleep_until(now_ns() + HELPERS_START_NS);
     let trials = (0..BUSY_TRIALS).map(|_| {
         let start_ns = own_cpu_ns();
-        spin(BUSY_ITERATIONS);
-        (BUSY_ITERATIONS << FRACTION_BITS) / (own_cpu_ns() - start_ns).max(1)
+        spin(iterations);
+        (iterations << FRACTION_BITS) / (own_cpu_ns() - start_ns).max(1)
     });
     let fastest = trials.max();
     for pid in &helpers {
@@ -367,9 +385,13 @@ mod tests {
     /// A CPU that is slower by the number of CPUs, as one that takes iterations with seven others is.
     #[test]
     fn a_computation_that_short_slices_ends_in_time_on_an_eighth_of_a_cpu() {
-        let took_ns = computed_5_ms(watched(EXACT_Q20, true), [EXACT_Q20 / 8; 2], 0);
+        let speed = watched(EXACT_Q20, true);
+        let took_ns = computed_5_ms(speed, [EXACT_Q20 / 8; 2], 0);
         // The last part, which keeps its slice, is as long as it would be on a CPU alone.
-        assert!((5_000_000..5_000_000 + 8 * ONE_SLICE_NS_MAX).contains(&took_ns), "{took_ns} ns");
+        assert!(
+            (5_000_000..5_000_000 + 8 * speed.watched_ns_min()).contains(&took_ns),
+            "{took_ns} ns"
+        );
     }
 
     #[test]
@@ -377,10 +399,10 @@ mod tests {
         let mut took_ns = [1 << 20; TRIALS];
         took_ns[3] = 1 << 19;
         let exact = 2 << FRACTION_BITS;
-        let speed = |busy_q20| Speed::of(took_ns, busy_q20, false);
-        let alone = Speed { watched: false, spread_percent: 100, ..watched(exact, false) };
-        assert_eq!((speed(None), speed(Some(exact * 9 / 10))), (alone, alone));
-        assert_eq!(speed(Some(exact * 8 / 10)), Speed { watched: true, ..alone });
+        let alone = Speed::of(took_ns, false);
+        assert_eq!(alone, Speed { watched: false, spread_percent: 100, ..watched(exact, false) });
+        assert_eq!([None, Some(exact * 9 / 10)].map(|busy| alone.slows_to(busy)), [false; 2]);
+        assert!(alone.slows_to(Some(exact * 8 / 10)));
     }
 
     /// The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that speeds

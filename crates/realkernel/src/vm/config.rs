@@ -23,6 +23,8 @@ pub struct VmConfig {
     pub memory_mib: u32,
     /// Its clock mode.
     pub mode: VmMode,
+    /// Guest time of one instruction in the deterministic mode, ns: one of [`VmConfig::INSTRUCTION_NS`].
+    pub instruction_ns: u64,
     /// Parameters for the kernel's command line, after the program's own.
     pub append: Vec<String>,
     /// Time limit of each phase (boot, run, end), wall time; `None`: from the guest's duration ([`super::Deadlines`]).
@@ -38,6 +40,10 @@ pub struct VmConfig {
 impl VmConfig {
     /// Maximum number of virtual CPUs (tested up to 8; QEMU's limit is 255).
     pub const MAX_CPUS: u32 = 64;
+    /// What an instruction may take in the deterministic mode, ns: powers of two, as QEMU has them. The last is the
+    /// default. The kernel's work takes as many times longer than on a processor of today, which executes 1 to 3 in a
+    /// nanosecond; a guest second takes as many times less of the host's time than one at 1 ns.
+    pub const INSTRUCTION_NS: [u64; 4] = [1, 2, 4, 8];
     /// Minimum memory, MiB: enough for a Debian kernel with the program in its initramfs.
     pub const MIN_MEMORY_MIB: u32 = 256;
     /// Maximum memory, MiB: all of it is below the PCI hole.
@@ -51,10 +57,22 @@ impl VmConfig {
             cpus,
             memory_mib: 1 << 10,
             mode: VmMode::default(),
+            instruction_ns: Self::INSTRUCTION_NS[3],
             append: Vec::new(),
             deadline: None,
             program: None,
             stop: None,
+        }
+    }
+
+    /// QEMU's clock in the deterministic mode: 2^shift ns per instruction. An idle guest does not wait for the wall
+    /// clock.
+    pub(super) fn icount(&self) -> &'static str {
+        match self.instruction_ns {
+            1 => "shift=0,sleep=off",
+            2 => "shift=1,sleep=off",
+            4 => "shift=2,sleep=off",
+            _ => "shift=3,sleep=off",
         }
     }
 
@@ -73,6 +91,9 @@ impl VmConfig {
             let (least, most) = (Self::MIN_MEMORY_MIB, Self::MAX_MEMORY_MIB);
             return refuse(format!("{} MiB of memory: use {least} to {most}", self.memory_mib));
         }
+        if !Self::INSTRUCTION_NS.contains(&self.instruction_ns) {
+            return refuse(format!("{} ns an instruction: use 1, 2, 4 or 8", self.instruction_ns));
+        }
         match self.append.iter().find(|p| p.is_empty() || p.contains(char::is_control)) {
             Some(parameter) => refuse(format!(
                 "boot parameter {parameter:?} is empty or contains control characters"
@@ -85,7 +106,7 @@ impl VmConfig {
     pub(super) fn deadlines(&self, guest_ns: u64) -> Deadlines {
         match self.deadline {
             Some(own) => Deadlines { boot: own, run: own, shutdown: own },
-            None => Deadlines::for_guest(guest_ns, self.cpus, self.mode),
+            None => Deadlines::for_guest(guest_ns, self.cpus, self.mode, self.instruction_ns),
         }
     }
 }

@@ -16,16 +16,17 @@ pub struct Deadlines {
 }
 
 impl Deadlines {
-    /// For a command that lasts `guest_ns` of the guest's time on `cpus` virtual CPUs.
+    /// For a command that lasts `guest_ns` of the guest's time on `cpus` virtual CPUs; in the deterministic mode an
+    /// instruction takes `instruction_ns`.
     ///
-    /// On an idle 2-core machine, a boot takes 3 to 6 s, and a guest second about 1 s in the deterministic mode, for
-    /// any number of CPUs. In the fast mode, `cpus` threads share the cores of the machine. The limits are twenty
+    /// On an idle 2-core machine, a boot takes 3 to 6 s, and a guest second about 1 s in the deterministic mode at 8 ns
+    /// an instruction, for any number of CPUs. In the fast mode, `cpus` threads share the cores of the machine. The limits are twenty
     /// times these values: they detect hangs, not slow runs.
-    pub fn for_guest(guest_ns: u64, cpus: u32, mode: VmMode) -> Self {
+    pub fn for_guest(guest_ns: u64, cpus: u32, mode: VmMode, instruction_ns: u64) -> Self {
         const SLACK: u32 = 20;
         let cpus = cpus.max(1);
         let per_second = match mode {
-            VmMode::Deterministic => 1,
+            VmMode::Deterministic => (8 / instruction_ns.clamp(1, 8)) as u32,
             VmMode::Fast => cpus.div_ceil(2),
             VmMode::OneThread => cpus,
         };

@@ -33,7 +33,6 @@ pub use initramfs::GuestFile;
 pub use kvm::{NoKvm, kvm_opens, kvm_works};
 pub use mode::VmMode;
 pub use progress::Progress;
-pub use qemu_command::INSTRUCTION_NS;
 
 use crate::catalogue::Kernel;
 use crate::channel::{

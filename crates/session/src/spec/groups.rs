@@ -20,6 +20,8 @@ pub const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
 pub const CPUS_DEFAULT: u32 = 2;
 /// The default preset of costs.
 pub const COSTS_DEFAULT: &str = "modern";
+/// What an instruction takes in a virtual machine by default, ns.
+pub const INSTRUCTION_NS_DEFAULT: u64 = 8;
 /// The default seed.
 pub const SEED_DEFAULT: u64 = 1;
 
@@ -183,6 +185,12 @@ pub struct MachineSpec {
     #[arg(long, default_value = COSTS_DEFAULT)]
     pub costs: String,
 
+    /// What an instruction takes in a virtual machine whose clock counts them, ns: 1, 2, 4 or 8. At 1 the guest is as
+    /// fast as a processor of today, and a run takes eight times as long. Costs that were measured in such a guest
+    /// (`--costs linux-7.2-scx`) change in proportion [default: 8]
+    #[arg(long, value_name = "NS")]
+    pub instruction_ns: Option<u64>,
+
     /// Change one cost
     #[arg(long, value_name = "NAME=VALUE")]
     #[serde(deserialize_with = "words::assignments")]
@@ -221,6 +229,7 @@ impl Default for MachineSpec {
             timers: TimersChoice::default(),
             seed: SEED_DEFAULT,
             costs: COSTS_DEFAULT.to_owned(),
+            instruction_ns: None,
             cost: Vec::new(),
             check: false,
             idle_bound: None,
@@ -228,6 +237,13 @@ impl Default for MachineSpec {
             lead_in: None,
             max_events: None,
         }
+    }
+}
+
+impl MachineSpec {
+    /// What an instruction takes in a virtual machine whose clock counts them, ns.
+    pub fn instruction_ns(&self) -> u64 {
+        self.instruction_ns.unwrap_or(INSTRUCTION_NS_DEFAULT)
     }
 }
 

@@ -11,8 +11,8 @@ mod words;
 
 pub use choices::{EngineChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice};
 pub use groups::{
-    BUFFER_KIB_DEFAULT, COSTS_DEFAULT, CPUS_DEFAULT, LocksSpec, MachineSpec, SEED_DEFAULT,
-    SchedulerSpec, TargetSpec, TopologySpec,
+    BUFFER_KIB_DEFAULT, COSTS_DEFAULT, CPUS_DEFAULT, INSTRUCTION_NS_DEFAULT, LocksSpec,
+    MachineSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TopologySpec,
 };
 pub(crate) use resolve::HZ_CHOICES;
 pub use resolve::{HZ_DEFAULT, Resolved};

@@ -4,9 +4,10 @@ use fairground_machine::{
     CostModel, MAX_EVENTS_DEFAULT, MachineConfig, Setting, Topology, TraceOptions,
 };
 use fairground_realkernel::job::HOLD_NS_MAX;
+use fairground_realkernel::vm::VmConfig;
 use fairground_workload::Workload;
 
-use super::{CPUS_DEFAULT, MachineSpec, RunSpec, TopologySpec};
+use super::{CPUS_DEFAULT, MachineSpec, RunSpec, TopologySpec, VmModeChoice};
 use crate::failure::Failure;
 use crate::input::{
     Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
@@ -184,6 +185,7 @@ impl RunSpec {
             }
         }
         self.refuse_loader_without_guest(targets)?;
+        self.refuse_speed_without_guest(targets)?;
         if self.machine.topology.is_some() && targets.iter().any(Target::is_real) {
             return Err(Failure::new("--topology applies to the simulator only")
                 .help("a virtual machine takes --cpus; its CPUs are cores of one socket"));
@@ -206,6 +208,27 @@ impl RunSpec {
             false => Err(refused.help(
                 "add `--on vm:newest`; the simulated machine takes the scheduler's object: --sched",
             )),
+        }
+    }
+
+    /// Refuses a speed that is none, or where nothing counts instructions.
+    fn refuse_speed_without_guest(&self, targets: &[Target]) -> Result<(), Failure> {
+        let Some(ns) = self.machine.instruction_ns else { return Ok(()) };
+        if !VmConfig::INSTRUCTION_NS.contains(&ns) {
+            return Err(Failure::new(format_args!("--instruction-ns {ns}: unsupported"))
+                .help("use 1, 2, 4 or 8: QEMU has powers of two"));
+        }
+        let counts = |target: &Target| match target {
+            Target::Sim => {
+                self.machine.cost_model().is_ok_and(|costs| costs.instruction_ns().is_some())
+            }
+            Target::Vm(_) => self.target.vm_mode == VmModeChoice::Deterministic,
+            Target::Host => false,
+        };
+        match targets.iter().any(counts) {
+            true => Ok(()),
+            false => Err(Failure::new("--instruction-ns: nothing counts instructions in this run")
+                .help("add `--on vm:newest` without --vm-mode, or `--costs linux-7.2-scx`")),
         }
     }
 
@@ -235,13 +258,14 @@ impl MachineSpec {
     /// # Errors
     /// An unknown preset or cost, or a value that is none.
     pub fn cost_model(&self) -> Result<CostModel, Failure> {
-        costs(&self.costs, &self.cost)
+        costs(&self.costs, self.instruction_ns(), &self.cost)
     }
 }
 
-fn costs(preset: &str, changes: &[String]) -> Result<CostModel, Failure> {
-    let mut costs =
+fn costs(preset: &str, instruction_ns: u64, changes: &[String]) -> Result<CostModel, Failure> {
+    let preset =
         CostModel::preset(preset).map_err(|e| Failure::new(format_args!("--costs: {e}")))?;
+    let mut costs = preset.at_instruction_ns(instruction_ns);
     for change in changes {
         let bad = || {
             Failure::new(format_args!("--cost: `{change}` is not NAME=VALUE, VALUE a whole number"))
