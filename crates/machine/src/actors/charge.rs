@@ -15,16 +15,25 @@ impl Actors {
             Step::Lock { lock, .. } | Step::Unlock { lock } if atomic(lock) => return 0,
             // The clock is read in user space.
             Step::Busy(_) | Step::TimerStart(_) => return 0,
-            Step::PipeWrite { pipe, bytes } => {
-                let channel = &self.shared.channels[pipe as usize];
-                self.copy_ns(bytes).saturating_add(channel.write_ns(bytes, &self.cost))
+            // What a pipe takes with its mutex comes when it has that.
+            Step::PipeWrite { pipe, .. } | Step::PipeRead { pipe, .. }
+                if self.locked_ns(pipe) > 0 =>
+            {
+                return self.cost.syscall_ns - self.locked_ns(pipe);
             }
+            Step::PipeWrite { pipe, bytes } => self.write_ns(pipe, bytes),
             Step::Yield => return self.cost.yield_ns,
             Step::Fork { .. } => self.cost.fork_ns,
             Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
             _ => 0,
         };
         self.cost.syscall_ns.saturating_add(more)
+    }
+
+    /// What a write into a pipe or socket takes beyond its system call, ns.
+    pub(super) fn write_ns(&self, pipe: u32, bytes: u64) -> u64 {
+        let channel = &self.shared.channels[pipe as usize];
+        self.copy_ns(bytes).saturating_add(channel.write_ns(bytes, &self.cost))
     }
 
     /// Begins a system call: it takes effect when its CPU time is paid for, at once if it costs nothing.

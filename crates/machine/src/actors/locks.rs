@@ -226,10 +226,15 @@ impl Actors {
     pub(crate) fn stop_spinning(&mut self, actor: ActorId) -> Option<Need> {
         let id = actor.0;
         let frame = self.actors[id as usize].frame();
-        let Step::Lock { lock, .. } = self.code.steps[frame.pc as usize] else { return None };
+        let step = self.code.steps[frame.pc as usize];
         if frame.phase != Phase::Spinning {
             return None;
         }
+        if self.spins_for_pipe(id, step) {
+            self.actors[id as usize].frame().phase = Phase::Waiting;
+            return Some(Need::BlockHard);
+        }
+        let Step::Lock { lock, .. } = step else { return None };
         if self.actors[id as usize].takes_signal() {
             self.leave_queue(id);
             self.actors[id as usize].frame().phase = Phase::Retry;

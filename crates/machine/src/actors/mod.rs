@@ -36,6 +36,7 @@ mod meeting;
 mod members;
 mod messages;
 mod pipe;
+mod pipe_lock;
 mod state;
 mod sync;
 #[cfg(test)]

@@ -32,12 +32,16 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
+        if let Some(need) = self.lock_pipe(id, pipe, self.write_ns(pipe, bytes)) {
+            return Some(need);
+        }
         let frame = self.actors[id as usize].frame();
         let has_waited = frame.has_waited;
         let channel = &mut self.shared.channels[pipe as usize];
         let written = channel.write(bytes - frame.progress, !has_waited);
         frame.progress += written.bytes;
         let done = frame.progress == bytes;
+        self.unlock_pipe(id, pipe, effects);
         self.wake(written.wakes, self.shared.readers(pipe), effects);
         if !done {
             return self.block(id, self.shared.writers(pipe));
@@ -56,11 +60,16 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
+        if let Some(need) = self.lock_pipe(id, pipe, 0) {
+            return Some(need);
+        }
         let channel = &mut self.shared.channels[pipe as usize];
         if channel.is_empty() && bytes > 0 {
+            self.unlock_pipe(id, pipe, effects);
             return self.block(id, self.shared.readers(pipe));
         }
         let read = channel.read(bytes);
+        self.unlock_pipe(id, pipe, effects);
         self.owe_copy(id, read.bytes, read.messages);
         self.call_returns(id, read.bytes);
         self.wake(read.wakes, self.shared.writers(pipe), effects);

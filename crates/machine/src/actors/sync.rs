@@ -46,6 +46,8 @@ pub(super) struct Meeting {
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) channels: Vec<Channel>,
+    /// Who has the mutex of each.
+    pub(super) pipe_owners: Vec<Option<u32>>,
     pub(super) queues: Vec<QueueState>,
     pub(super) conditions: Vec<ConditionState>,
     pub(super) barriers: Vec<Meeting>,
@@ -63,11 +65,13 @@ impl Shared {
             sync: queue.sync,
         });
         let lists = 2 * (workload.pipes.len() + workload.queues.len())
+            + workload.pipes.len()
             + workload.locks.len()
             + workload.conditions.len()
             + workload.barriers.len();
         Shared {
             channels: workload.pipes.iter().map(Channel::new).collect(),
+            pipe_owners: vec![None; workload.pipes.len()],
             queues: queues.collect(),
             conditions: vec![ConditionState::default(); workload.conditions.len()],
             barriers: vec![Meeting::default(); workload.barriers.len()],
@@ -102,6 +106,11 @@ impl Shared {
 
     pub(super) fn at_barrier(&self, barrier: u32) -> ListId {
         ListId(self.lockers(self.locks).0 + self.conditions.len() as u32 + barrier)
+    }
+
+    /// Those that wait for the mutex of a pipe.
+    pub(super) fn at_pipe(&self, pipe: u32) -> ListId {
+        ListId(self.at_barrier(self.barriers.len() as u32).0 + pipe)
     }
 
     /// How many actors are in a list.

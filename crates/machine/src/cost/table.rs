@@ -120,6 +120,9 @@ cost_table! {
     /// Allocating and freeing a page of a pipe, paid by its writer. A pipe keeps one page, so that the first one into an
     /// empty pipe costs nothing.
     pipe_page_ns = 0, "contained in copy_byte_ps";
+    /// The part of `syscall_ns` for which a write into a pipe or a read from it has the pipe's mutex. The bytes and pages
+    /// of a write are paid for with it, too. One that is preempted meanwhile keeps all others out.
+    pipe_lock_ns = 0, "not modelled unless it is set";
     /// A message into a socket, beyond what a pipe takes: allocating its buffer. Its reader pays half as much for freeing
     /// it.
     socket_ns = 0, "not distinguished from a pipe";
