@@ -9,8 +9,8 @@ use fairground_machine::{Setting, Topology};
 use fairground_realkernel::job::{Job, Knob, LoaderJob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_realkernel::stream::Stream;
 use fairground_session::{
-    Failure, LoaderProgram, Outcome, SchedulerObject, TargetReport, Watch, global_writes,
-    kernel_origin, resize_writes,
+    Failure, LoaderProgram, Outcome, SchedulerObject, TargetReport, Variables, Watch,
+    global_writes, kernel_origin, resize_writes,
 };
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
@@ -92,6 +92,7 @@ impl RealPlan<'_> {
             sizes: self.object.map(|object| object.sizes),
             settings,
             settings_of_set,
+            variables: Variables::default(),
             trace,
             partial_ns: None,
             numbers: Vec::new(),

@@ -1,6 +1,6 @@
 //! `--profile`, with an object of the tests' own.
 
-use crate::support::{Files, bootable, refusal, success};
+use crate::support::{Files, bootable, fairground, refusal, success};
 
 /// A scheduler whose constants its loader sets.
 const SOURCE: &str = r#"
@@ -238,4 +238,46 @@ fn what_an_object_is_and_wants_is_shown() {
     let lack =
         "| kernel function | scx\\_bpf\\_unheard\\_of | a call that is reached ends the run |";
     assert!(shown.contains(lack), "{shown}");
+}
+
+/// What variables hold at the end is shown and compared, after the scheduler's own `exit` and with the values that its
+/// programs left.
+#[test]
+fn values_at_the_end_are_shown_and_expected() {
+    let scene = Scene::new();
+    let profile = scene.files.write("own.toml", PROFILE);
+    let fixed = ["run", "hogs:1", "--cpus", "3", "--duration", "1500ms", "--quiet"];
+    let of_object = ["--sched", &scene.object, "--profile", &profile];
+    let run = |more: &[&str]| fairground(&[&fixed[..], &of_object, more].concat());
+    let expected = [
+        "--expect",
+        "seconds=1",
+        "--expect",
+        "config.levels[1].depth=cpus",
+        "--expect",
+        "hellos>0",
+    ];
+    let shown = run(&[&expected[..], &["--show-globals=given,cpu_llc[2..4]"]].concat());
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert_eq!(shown.status.code(), Some(0), "{text}");
+    for line in ["given        13", "cpu_llc[2]   0", "cpu_llc[3]   9"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let failed = run(&["--expect", "seconds=2", "--expect", "given=13", "--format", "json"]);
+    let text = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_eq!(failed.status.code(), Some(1), "{text}");
+    assert!(text.contains("not as expected: `seconds`: expected 2, found 1"), "{text}");
+    assert!(text.contains("1 of 2"), "{text}");
+    assert!(text.contains("SCX_EXIT_UNREG"), "{text}");
+    let all = String::from_utf8_lossy(&run(&["--show-globals"]).stdout).into_owned();
+    assert!(all.contains("config.levels[1].on") && all.contains("slice_ns"), "{all}");
+    assert!(
+        !all.contains("__SCX_"),
+        "the kernel's constants are no values of the scheduler: {all}"
+    );
+    let fixed = [&fixed[..], &of_object].concat();
+    let text = refusal(&[&fixed[..], &["--expect", "second=1"]].concat());
+    assert!(text.contains("--expect: ") && text.contains("did you mean `seconds`?"), "{text}");
+    let text = refusal(&["run", "hogs:1", "--on", "vm:newest", "--show-globals"]);
+    assert!(text.contains("--show-globals applies to the simulator only"), "{text}");
 }

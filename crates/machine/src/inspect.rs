@@ -28,6 +28,12 @@ impl Machine {
         self.program.global(self.global(name)?).ok()
     }
 
+    /// The bytes of a global variable by its index among those of the object, numbers little-endian; `None` if there
+    /// are fewer, or it has no memory.
+    pub fn content(&self, variable: usize) -> Option<Vec<u8>> {
+        self.program.global(self.policy.globals.get(variable)?).ok()
+    }
+
     /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such
     /// place.
     pub fn variable_field(&self, name: &str, offset: u64, bytes: u64) -> Option<u64> {

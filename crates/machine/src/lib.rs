@@ -52,7 +52,8 @@ pub use inspect::TaskView;
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError, is_called, is_kernel_constant, lacks};
 pub use settings::{
-    Meanings, Patch, Setting, SettingError, VariableChange, Words, is_number, root_of,
+    Expectation, Meanings, NamedValue, Patch, Setting, SettingError, Unmet, Value, VariableChange,
+    VariablePart, Words, is_number, root_of,
 };
 pub use setup::{MapContent, ProgramRun, SavedValue, Setup, SetupError};
 pub use topology::{CpuPlace, Topology, TopologyError};

@@ -345,17 +345,27 @@ impl Machine {
         }
     }
 
-    /// Takes the scheduler out, if it is still in charge, and returns the result of the run.
+    /// Takes the scheduler out, if it is still in charge. Its variables can be read afterwards
+    /// ([`Machine::content`]).
     ///
     /// # Errors
     /// As [`Machine::run_until`].
-    pub fn finish(mut self) -> Result<RunResult, MachineError> {
+    pub fn stop(&mut self) -> Result<(), MachineError> {
         self.close_accounts().map_err(MachineError::Memory)?;
         if !self.finished {
             self.check_for_stall();
             self.kernel.exit(ExitKind::Unregistered, 0, String::new());
             self.disable().map_err(MachineError::Memory)?;
         }
+        Ok(())
+    }
+
+    /// Takes the scheduler out, if it is still in charge, and returns the result of the run.
+    ///
+    /// # Errors
+    /// As [`Machine::run_until`].
+    pub fn finish(mut self) -> Result<RunResult, MachineError> {
+        self.stop()?;
         self.kernel.write_all();
         self.outcome()?;
         let end = self.kernel.clock.now_ns();

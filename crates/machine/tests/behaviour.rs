@@ -266,7 +266,7 @@ fn what_cannot_be_set_or_simulated_is_refused() {
     let config = free_machine(2);
     assert_eq!(
         error(&config, &[Setting::initial("slize_ns", "1")], &w),
-        "the scheduler `probe` has no tunable `slize_ns`; did you mean `slice_ns`?"
+        "the scheduler `probe` has no variable `slize_ns`; did you mean `slice_ns`?"
     );
     assert!(
         error(&config, &[Setting::initial("direct", "perhaps")], &w).contains("give `on` or `off`")

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use fairground_bpf::{Engine, Object};
 use fairground_machine::{
-    Machine, MachineConfig, Meanings, Policy, Setting, SettingError, Topology, VariableChange,
+    Machine, MachineConfig, Meanings, NamedValue, Policy, Setting, SettingError, Topology, Unmet,
+    VariableChange,
 };
 use fairground_workload::Op;
 
@@ -131,7 +132,7 @@ fn what_is_wrong_says_why_and_what_to_write() {
         ("cpu_llc", "cpu.cache", &["no word", "`cpu.llc`"]),
         ("byte_mask", "llc.mask", &["a mask of 8 bits has no room"][..0]),
         ("configs", "cpus.mask", &["a mask of CPUs needs"]),
-        ("confid.fast", "1", &["no tunable `confid.fast`; did you mean `config`?"]),
+        ("confid.fast", "1", &["no variable `confid.fast`; did you mean `config`?"]),
     ] {
         if parts.is_empty() {
             change(name, value).expect("it has room");
@@ -166,4 +167,119 @@ fn parts_change_during_a_run_unless_they_are_frozen() {
     assert_eq!((part(&running, 0), part(&running, 8)), (3, 9));
     let error = machine(&[Setting::at(MS, "config.nr_cpus", "1")]).expect_err("it is frozen");
     assert!(error.contains("const volatile"), "{error}");
+}
+
+/// The first part of a variable that is not as expected after some settings.
+fn unmet(settings: &[(&str, &str)], variable: &str, expected: &str) -> Option<Unmet> {
+    let object = &*OBJECT;
+    let topology: Topology = "2x2x2".parse().expect("a topology");
+    let types = object.types();
+    let meanings = Meanings::new(&types, &topology);
+    let expectation = meanings.expectation("values", object.globals(), expected);
+    let expectation = expectation.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(object.globals()[expectation.part.variable].name, variable);
+    expectation.unmet(&bytes(settings, variable, None), &types)
+}
+
+#[test]
+fn what_is_set_is_what_is_expected() {
+    for (variable, path, value) in [
+        ("config", "config.nr_cpus", "7"),
+        ("config", "config.mode", "MODE_FAST"),
+        ("config", "config.depths[1].high", "-2"),
+        ("config", "config.second", "17"),
+        ("config", "config.fast", "on"),
+        ("config", "config.slice_us", "3ms"),
+        ("configs", "configs[1..3].nr_cpus", "cpus"),
+        ("cpu_llc", "cpu_llc", "cpu.llc"),
+        ("masks", "masks[llcs]", "cpus.mask"),
+        ("name", "name", "new"),
+        ("total", "total", "0xffff_ffff_ffff_ffff"),
+    ] {
+        let expected = format!("{path}={value}");
+        assert_eq!(unmet(&[(path, value)], variable, &expected), None, "{expected}");
+        assert!(unmet(&[], variable, &expected).is_some(), "{expected} of what was not set");
+        let differs = format!("{path}!={value}");
+        if !["cpu_llc", "masks"].contains(&variable) {
+            assert!(unmet(&[(path, value)], variable, &differs).is_some(), "{differs}");
+        }
+    }
+    assert_eq!(unmet(&[], "config", "config.pointer = 0"), None);
+    for (holds, fails) in [("<=", "<"), (">=", ">"), ("==", "!=")] {
+        assert_eq!(unmet(&[], "numbers", &format!("numbers[2] {holds} 12")), None);
+        assert!(unmet(&[], "numbers", &format!("numbers[2]{fails}12")).is_some());
+    }
+}
+
+#[test]
+fn an_expectation_that_fails_names_the_first_part() {
+    for (expected, name, wanted, found) in [
+        ("configs[*].nr_cpus=1", "configs[0].nr_cpus", "1", "0"),
+        ("numbers[*]>11", "numbers[0]", "> 11", "10"),
+        ("numbers[1..4]<12", "numbers[2]", "< 12", "12"),
+        ("cpu_llc=cpu.llc", "cpu_llc[4..8]", "1", "0"),
+        ("name=new", "name", "\"new\"", "\"old\""),
+        ("config.mode=MODE_SLOW", "config.mode", "MODE_SLOW", "0"),
+        ("config.fast=on", "config.fast", "on", "off"),
+        ("config.pointer!=0", "config.pointer", "!= NULL", "NULL"),
+    ] {
+        let variable = name.split(['.', '[']).next().expect("a name");
+        let unmet = unmet(&[], variable, expected).expect(expected);
+        let of = |text: &str| text.to_owned();
+        assert_eq!(unmet, Unmet { name: of(name), expected: of(wanted), found: of(found) });
+    }
+}
+
+#[test]
+fn an_expectation_that_means_nothing_is_refused() {
+    let object = &*OBJECT;
+    let (types, topology) = (object.types(), Topology::flat(4));
+    let meanings = Meanings::new(&types, &topology);
+    for (text, part) in [
+        ("total", "write `NAME=VALUE`"),
+        ("total!3", "write `NAME=VALUE`"),
+        ("totl=3", "did you mean `total`?"),
+        ("total=many", "not a number"),
+        ("config=1", "is a structure"),
+        ("configs[4].fast=on", "has 4 elements"),
+        ("cpu_llc<cpu.llc", "only `=` compares several"),
+        ("name>old", "a text has no order"),
+        ("real=1", "no whole number"),
+    ] {
+        let error = meanings.expectation("values", object.globals(), text).expect_err(text);
+        assert!(error.to_string().contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn values_are_named_by_their_paths_and_equal_elements_shown_once() {
+    let object = &*OBJECT;
+    let (types, topology) = (object.types(), Topology::flat(4));
+    let meanings = Meanings::new(&types, &topology);
+    let shown = |settings: &[(&str, &str)], path: &str, max: usize| {
+        let part = meanings.part("values", object.globals(), path).expect("a part");
+        let variable = &object.globals()[part.variable].name;
+        let (values, whole) = part.values(&bytes(settings, variable, None), &types, max);
+        let text = |NamedValue { name, value }| format!("{name}={value}");
+        (values.into_iter().map(text).collect::<Vec<_>>().join(" "), whole)
+    };
+    let all = |settings: &[(&str, &str)], path: &str| shown(settings, path, 100).0;
+    assert_eq!(
+        all(&[("cpu_llc[3..7]", "2")], "cpu_llc"),
+        "cpu_llc[0..3]=0 cpu_llc[3..7]=2 cpu_llc[7..16]=0"
+    );
+    assert_eq!(all(&[], "cpu_llc"), "cpu_llc[*]=0");
+    assert_eq!(
+        all(&[("matrix[1][2]", "-5")], "matrix"),
+        "matrix[0][*]=0 matrix[1][0..2]=0 matrix[1][2]=-5"
+    );
+    assert_eq!(all(&[], "numbers[1..3]"), "numbers[1]=11 numbers[2]=12");
+    assert_eq!(
+        all(&[("config.second", "9"), ("config.mode", "MODE_FAST")], "config"),
+        "config.nr_cpus=0 config.mode=MODE_FAST config.depths[*].low=0 config.depths[*].high=0 config.whole=0 \
+         config.halves[*]=0 config.first=0 config.second=9 config.fast=off config.slice_us=0 config.pointer=NULL"
+    );
+    assert_eq!(all(&[], "name"), "name=\"old\"");
+    assert_eq!(all(&[], "real"), "real=0x0000000000000000");
+    assert_eq!(shown(&[], "numbers", 2), ("numbers[0]=10 numbers[1]=11".to_owned(), false));
 }

@@ -31,6 +31,7 @@ mod samples;
 mod simulate;
 mod sources;
 mod spec;
+mod variables;
 mod verdict;
 
 pub use failure::{Failure, did_you_mean};
@@ -57,8 +58,10 @@ pub use sources::{Source, sources};
 pub use spec::{
     BUFFER_KIB_DEFAULT, BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, HZ_DEFAULT,
     INSTRUCTION_NS_DEFAULT, LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice, Resolved,
-    RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice, TopologySpec, VmModeChoice,
+    RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice, TopologySpec, VariablesSpec,
+    VmModeChoice,
 };
+pub use variables::Variables;
 pub use verdict::{
     EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, ended, exit_code, never_ran,
     never_ran_tasks,

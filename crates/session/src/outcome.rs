@@ -7,6 +7,7 @@ use fairground_trace::{Counter, Trace};
 
 use crate::input::Sizes;
 use crate::sources::Source;
+use crate::variables::Variables;
 
 /// A finished run.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub settings_of_set: usize,
     /// How large the scheduler's object is; `None` for a kernel's own scheduler.
     pub sizes: Option<Sizes>,
+    /// What was asked for of its variables at the end; nothing on a real kernel.
+    pub variables: Variables,
     /// Everything that happened; without events where the plan does not keep them.
     pub trace: Trace,
     /// How far an interrupted run was, ns since its start. The figures cover the time up to there.

@@ -11,6 +11,8 @@ use crate::origin::simulated_origin;
 use crate::outcome::{Outcome, TargetReport};
 use crate::samples::Sampler;
 use crate::sources::sources;
+use crate::spec::VariablesSpec;
+use crate::variables::Wanted;
 
 /// What to run.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub struct Plan<'a> {
     pub scheduler: &'a Scheduler,
     /// Tunables beyond the parameter set: before the run, and during it.
     pub settings: Vec<Setting>,
+    /// What is shown and required of the scheduler's variables at the end.
+    pub variables: VariablesSpec,
     /// The workload.
     pub workload: &'a Workload,
     /// The machine.
@@ -99,6 +103,7 @@ impl<'a> Plan<'a> {
             label: scheduler.object.label.clone(),
             scheduler,
             settings: Vec::new(),
+            variables: VariablesSpec::default(),
             workload,
             machine,
             duration_ns,
@@ -157,6 +162,8 @@ impl<'a> Plan<'a> {
         let mut settings = self.scheduler.object.settings.clone();
         settings.extend(self.settings.iter().cloned());
         let failed = |e: MachineError| self.failure(&e);
+        let object = &self.scheduler.object.object;
+        let wanted = Wanted::of(&self.variables, object, &self.machine.topology)?;
         let mut machine =
             Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload)
                 .map_err(failed)?;
@@ -171,6 +178,8 @@ impl<'a> Plan<'a> {
             .step_through(&mut machine, end_ns, watch, (&mut sampler, &mut stream))
             .map_err(failed)?;
         let is_partial = now_ns < end_ns && machine.exit().is_none();
+        machine.stop().map_err(failed)?;
+        let variables = wanted.read(&machine)?;
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters, waiting } =
             machine.finish().map_err(failed)?;
@@ -194,6 +203,7 @@ impl<'a> Plan<'a> {
             sizes: Some(self.scheduler.object.sizes),
             settings,
             settings_of_set: self.scheduler.object.settings.len(),
+            variables,
             trace,
             partial_ns: is_partial.then(|| now_ns.saturating_sub(start_ns)),
             numbers,

@@ -14,6 +14,9 @@ pub const EXIT_STALLED: u8 = 42;
 /// Exit code: the scheduler was ejected for an error.
 pub const EXIT_EJECTED: u8 = 43;
 
+/// Exit code: a variable does not hold what is expected.
+const EXIT_UNEXPECTED: u8 = 1;
+
 /// A task that has waited for less than this at the end may just have come, ns.
 const WAIT_MIN_NS: u64 = 10_000_000;
 /// Tasks that are named; the others are counted.
@@ -110,6 +113,7 @@ impl Outcome {
         let by_itself = self.loader().is_some_and(|loader| loader.by_itself);
         match kind.map_or(0, exit_code) {
             0 if by_itself => EXIT_LEFT,
+            0 if !self.variables.unmet.is_empty() => EXIT_UNEXPECTED,
             code => code,
         }
     }
@@ -141,6 +145,11 @@ impl Outcome {
     /// What heads the result of this run, the worst first; nothing when it ran to its end and every task ran.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::from_iter(self.ended());
+        verdicts.extend(self.variables.unmet.iter().map(|unmet| Verdict {
+            severity: Severity::Failure,
+            text: format!("not as expected: {unmet}"),
+            details: Vec::new(),
+        }));
         if let Some(reached_ns) = self.partial_ns {
             verdicts.push(Verdict::warning(format!(
                 "partial: it was interrupted after {} of simulated time, and what is measured \

@@ -5,8 +5,8 @@ pub(crate) const EXIT_CODES: [(u8, &str); 7] = [
     (0, "done"),
     (
         1,
-        "a negative verdict: a claim of an experiment does not hold, or an ability that `doctor` \
-         was asked for is not ready",
+        "a negative verdict: a claim of an experiment does not hold, a variable is not as `--expect` says, or an \
+         ability that `doctor` was asked for is not ready",
     ),
     (2, "an error: bad input, or fairground cannot go on"),
     (41, "the scheduler left before the end (scx_bpf_exit)"),

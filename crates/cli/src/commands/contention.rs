@@ -9,7 +9,9 @@ use fairground_analysis::contention::Contention;
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::Session;
 use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Recording, RunSpec, TargetSpec, one_variant, parse_time_if};
+use fairground_session::{
+    Failure, Recording, RunSpec, TargetSpec, VariablesSpec, one_variant, parse_time_if,
+};
 
 use super::column::one_scheduler;
 use super::plan::RunPlan;
@@ -97,6 +99,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
         scheduler: args.sched.clone(),
         machine: args.machine.clone(),
         locks: args.locks,
+        variables: VariablesSpec::default(),
     };
     let workload = find_workload(&spec, cli.quiet).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")

@@ -211,6 +211,7 @@ impl<'a> RunPlan<'a> {
                 let plan = Plan {
                     label,
                     settings: column.settings(&run.later),
+                    variables: self.spec.variables.clone(),
                     options: self.options.clone(),
                     rename: self.rename,
                     sample: self.sample,

@@ -15,6 +15,7 @@ mod reports;
 mod run;
 mod tasks;
 mod values;
+mod variables;
 mod verdict;
 
 pub(crate) use comparison::comparison_table;
@@ -32,6 +33,7 @@ pub(crate) use run::{
 };
 pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table};
 pub(crate) use values::cell;
+pub(crate) use variables::variables_table;
 pub(crate) use verdict::add_verdict;
 
 use std::io::{self, IsTerminal, Write};

@@ -3,7 +3,7 @@
 use fairground_analysis::{Analysis, Irregularities};
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
-use fairground_session::{HZ_DEFAULT, INSTRUCTION_NS_DEFAULT, Outcome, TargetReport};
+use fairground_session::{HZ_DEFAULT, INSTRUCTION_NS_DEFAULT, Outcome, TargetReport, Variables};
 
 use super::kernel::describe_kernel;
 use super::verdict::add_verdict;
@@ -77,6 +77,18 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
     set(document, &section, "scheduler", Cell::text(&outcome.scheduler), is_usual);
     if let Some(reached_ns) = outcome.partial_ns {
         document.set(&section, "partial", Cell::duration_ns(reached_ns));
+    }
+    if let TargetReport::Simulated { exit, .. } = &outcome.report {
+        document.set_usual(&section, "exit", Cell::text(exit.kind.constant()));
+        document.set_usual(&section, "exit_code", Cell::text(format!("{:#x}", exit.code)));
+        if !exit.message.is_empty() {
+            document.set_usual(&section, "exit_message", Cell::text(&exit.message));
+        }
+    }
+    let Variables { met, unmet, .. } = &outcome.variables;
+    if *met > 0 || !unmet.is_empty() {
+        let held = format!("{met} of {}", met + unmet.len());
+        set(document, &section, "as_expected", Cell::text(held), unmet.is_empty());
     }
     for verdict in outcome.verdicts() {
         add_verdict(document, &outcome.label, verdict);

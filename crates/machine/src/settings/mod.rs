@@ -1,7 +1,9 @@
 //! Tunables: the global variables of a scheduler and their parts, set by name before or during a run; and what a setting
 //! can change of the machine itself.
 
+mod expect;
 mod path;
+mod read;
 mod value;
 mod words;
 
@@ -10,8 +12,10 @@ use std::borrow::Cow;
 use fairground_bpf::{Global, GlobalType, Types};
 
 use crate::Topology;
+pub use expect::{Expectation, NamedValue, Unmet, VariablePart};
 pub use path::root_of;
 use path::{Places, follow, split};
+pub use read::Value;
 pub use value::Patch;
 use value::Target;
 pub use words::Words;
@@ -49,7 +53,7 @@ impl Setting {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The scheduler has no such variable.
-    #[error("the scheduler `{policy}` has no tunable `{name}`{}", suggestion(.nearest))]
+    #[error("the scheduler `{policy}` has no variable `{name}`{}", suggestion(.nearest))]
     Unknown {
         /// The scheduler.
         policy: String,
@@ -68,7 +72,8 @@ pub enum SettingError {
         /// The fault, and the remedy.
         problem: String,
     },
-    /// It names a cgroup or a group of tasks that does not exist, or has a value that is invalid for it.
+    /// It names a cgroup, a group of tasks or a part of a variable that does not exist, or has a value that is invalid
+    /// for it.
     #[error("`{name}`: {problem}")]
     Machine {
         /// The setting's name.
@@ -88,7 +93,7 @@ pub enum SettingError {
 }
 
 impl SettingError {
-    /// An invalid setting of the machine.
+    /// An invalid setting of the machine, or an invalid comparison.
     pub(crate) fn machine(name: &str, problem: String) -> SettingError {
         SettingError::Machine { name: name.to_owned(), problem }
     }
@@ -225,10 +230,19 @@ impl<'t> Meanings<'t> {
         value: &str,
     ) -> Result<Vec<Patch>, String> {
         let places = follow(places, name, path, self.types, &self.words)?;
-        let full = format!("{name}{path}");
-        let unit_ns = unit_ns(unit, &full);
-        let target = Target { name: &full, unit_ns, types: self.types, words: self.words };
-        target.patches(&places, value)
+        self.written(&places, &format!("{name}{path}"), unit, value)
+    }
+
+    /// What a value writes to places that are called `name`.
+    fn written(
+        &self,
+        places: &Places,
+        name: &str,
+        unit: Option<&str>,
+        value: &str,
+    ) -> Result<Vec<Patch>, String> {
+        let unit_ns = unit_ns(unit, name);
+        Target { name, unit_ns, types: self.types, words: self.words }.patches(places, value)
     }
 }
 
@@ -392,7 +406,7 @@ mod tests {
         let error = find("cfs", &globals, "latencyns").unwrap_err().to_string();
         assert_eq!(
             error,
-            "the scheduler `cfs` has no tunable `latencyns`; did you mean `latency_ns`?"
+            "the scheduler `cfs` has no variable `latencyns`; did you mean `latency_ns`?"
         );
         let error = find("cfs", &globals, "zzzzzzzz").unwrap_err().to_string();
         assert!(error.contains("`latency_ns`, `wakeup_granularity_ns`"), "{error}");

@@ -92,6 +92,40 @@ fn step(text: &str) -> Result<(Step<'_>, &str), String> {
     }
 }
 
+/// The path of the part at a byte offset, among those that `path` names in a value of a type: with the numbers of
+/// elements in the place of `[*]`, ranges and words.
+pub(super) fn concrete(
+    name: &str,
+    path: &str,
+    offset: u64,
+    ty: &GlobalType,
+    types: &Types,
+) -> String {
+    let (mut text, mut rest, mut left, mut ty) = (name.to_owned(), path, offset, ty.clone());
+    while let Ok((step, behind)) = step(rest) {
+        rest = behind;
+        ty = match (step, &ty) {
+            (Step::Member(name), GlobalType::Composite { id, .. }) => {
+                let members = types.members(*id);
+                let Some(member) = members.into_iter().find(|member| member.name == name) else {
+                    return text;
+                };
+                left = left.saturating_sub(member.bit_offset / 8);
+                text += &format!(".{name}");
+                member.ty
+            }
+            (Step::Elements(_), GlobalType::Array { of, element_size, .. }) => {
+                let size = (*element_size).max(1);
+                text += &format!("[{}]", left / size);
+                left %= size;
+                (**of).clone()
+            }
+            _ => return text,
+        };
+    }
+    text
+}
+
 impl Places {
     /// The whole of a value.
     pub(super) fn of(ty: &GlobalType, size: u64) -> Places {

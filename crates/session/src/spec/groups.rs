@@ -22,6 +22,8 @@ pub const CPUS_DEFAULT: u32 = 2;
 pub const COSTS_DEFAULT: &str = "modern";
 /// What an instruction takes in a virtual machine by default, ns.
 pub const INSTRUCTION_NS_DEFAULT: u64 = 8;
+/// What stands for all variables of a scheduler.
+pub(crate) const ALL_VARIABLES: &str = "*";
 /// The default seed.
 pub const SEED_DEFAULT: u64 = 1;
 
@@ -135,6 +137,31 @@ pub struct SchedulerSpec {
     /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
     #[arg(long, value_enum, default_value_t = NullLoadsChoice::Error)]
     pub null_loads: NullLoadsChoice,
+}
+
+/// What a run shows of its scheduler's variables, and what it requires of them.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Scheduler")]
+#[serde(default)]
+pub struct VariablesSpec {
+    /// Show what the scheduler's variables hold at the end of the run: all of them, or those that are named, or parts
+    /// (`--show-globals=x,y[0..4].z`)
+    #[arg(
+        long,
+        value_delimiter = ',',
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ALL_VARIABLES,
+        value_name = "NAME,…"
+    )]
+    #[serde(deserialize_with = "words::several")]
+    pub show_globals: Vec<String>,
+
+    /// Require a value of one of the scheduler's variables at the end of the run, or of a part (`x[1].y=3`); also with
+    /// `!=`, `<`, `<=`, `>`, `>=`. Otherwise the exit code is 1. May be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    #[serde(deserialize_with = "words::assignments")]
+    pub expect: Vec<String>,
 }
 
 /// A topology in words.

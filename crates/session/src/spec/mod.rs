@@ -10,9 +10,10 @@ mod resolve;
 mod words;
 
 pub use choices::{EngineChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice};
+pub(crate) use groups::ALL_VARIABLES;
 pub use groups::{
     BUFFER_KIB_DEFAULT, COSTS_DEFAULT, CPUS_DEFAULT, INSTRUCTION_NS_DEFAULT, LocksSpec,
-    MachineSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TopologySpec,
+    MachineSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TopologySpec, VariablesSpec,
 };
 pub(crate) use resolve::HZ_CHOICES;
 pub use resolve::{HZ_DEFAULT, Resolved};
@@ -36,6 +37,10 @@ pub struct RunSpec {
     #[command(flatten)]
     #[serde(flatten)]
     pub scheduler: SchedulerSpec,
+    /// What is shown and required of its variables.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub variables: VariablesSpec,
     /// The machine.
     #[command(flatten)]
     #[serde(flatten)]

@@ -7,7 +7,7 @@ use fairground_realkernel::job::HOLD_NS_MAX;
 use fairground_realkernel::vm::VmConfig;
 use fairground_workload::Workload;
 
-use super::{CPUS_DEFAULT, MachineSpec, RunSpec, TopologySpec, VmModeChoice};
+use super::{CPUS_DEFAULT, MachineSpec, RunSpec, TopologySpec, VariablesSpec, VmModeChoice};
 use crate::failure::Failure;
 use crate::input::{
     Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
@@ -23,7 +23,8 @@ pub(crate) const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
 /// Options that a real kernel cannot follow. Those with an effect on every simulated run (`costs`, `timers`) are not
 /// among them: a comparison of targets states them for its simulated runs.
-const SIMULATED_ONLY: [&str; 5] = ["hz", "cost", "check", "lead_in", "max_events"];
+const SIMULATED_ONLY: [&str; 7] =
+    ["hz", "cost", "check", "lead_in", "max_events", "show_globals", "expect"];
 
 /// A spec, checked. The workload and the schedulers are found apart: some commands have their own.
 #[derive(Debug)]
@@ -239,6 +240,7 @@ impl RunSpec {
         (machine.topology, machine.idle_bound) = (None, None);
         machine.cost.clear();
         machine.check = false;
+        self.variables = VariablesSpec::default();
         self
     }
 }
