@@ -94,6 +94,10 @@ pub mod deq {
     pub const NOCLOCK: u64 = 0x08;
     /// A state that no ordinary wake-up ends (`TASK_DEAD`).
     pub const SPECIAL: u64 = 0x10;
+    /// The scheduler did not dispatch the task that runs now.
+    pub const CORE_SCHED_EXEC: u64 = 1 << 32;
+    /// An attribute changes: the task neither sleeps nor runs (7.1).
+    pub const SCHED_CHANGE: u64 = 1 << 33;
 }
 
 /// `enum scx_wake_flags`.

@@ -193,6 +193,9 @@ impl Machine {
             return Ok(true);
         }
         self.handle(slot).map_err(MachineError::Memory)?;
+        if !self.kernel.left_custody.is_empty() {
+            self.tell_left();
+        }
         self.kernel.flush_ipis();
         self.kernel.turns_end();
         if self.failure.is_some() || self.kernel.check {

@@ -57,7 +57,7 @@ macro_rules! callbacks {
 // The callback, its member's name, its kind in the trace, the kfuncs that it may call; in the kernel's order (6.12).
 callbacks! {
     SelectCpu "select_cpu" SelectCpu kf::ENQUEUE | kf::SELECT_CPU;
-    Enqueue "enqueue" Enqueue kf::ENQUEUE;
+    Enqueue "enqueue" Enqueue kf::ENQUEUE | kf::SELECT_CPU;
     Dequeue "dequeue" Dequeue kf::REST;
     Dispatch "dispatch" Dispatch kf::DISPATCH;
     Tick "tick" Tick kf::REST;

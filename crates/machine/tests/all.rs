@@ -5,6 +5,7 @@ mod cgroups;
 mod cids;
 mod control;
 mod costs;
+mod custody;
 mod faults;
 mod lead_in;
 mod order;

@@ -40,6 +40,9 @@ impl Machine {
         if self.broken {
             return 0;
         }
+        if !self.kernel.left_custody.is_empty() {
+            self.tell_left();
+        }
         let permission = Permission::of(op, subject.filter(|_| op.is_about_its_task()));
         let entry = Entry { kind: op.kind(), function, subject, permission };
         let what = || format!("ops.{}()", op.name());

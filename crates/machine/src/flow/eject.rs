@@ -23,9 +23,7 @@ impl Machine {
                 continue;
             }
             self.kernel.this_cpu = self.kernel.task(slot).cpu;
-            if !self.kernel.task(slot).rt.is_rt() {
-                self.dequeue_task(slot, deq::SAVE)?;
-            }
+            self.dequeue_task(slot, deq::SAVE)?;
             self.exit_task(slot);
         }
         if self.has(Op::Exit)

@@ -1,6 +1,6 @@
 //! Building the machine and loading the scheduler.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::{Label, Trace};
@@ -374,6 +374,8 @@ fn new_kernel(
         cgroups,
         cids: Cids::new(&config.topology, ops.cid_form, ops.flags),
         reenqueues: Vec::new(),
+        tells_dequeue: policy.ops.has(Op::Dequeue),
+        left_custody: VecDeque::new(),
         history: CallHistory::default(),
         preempt_counts: 0,
         null_pointer: 0,

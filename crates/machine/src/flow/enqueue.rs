@@ -77,6 +77,7 @@ impl Machine {
             return self.kernel.direct_dispatch(self.program.memory(), slot, enq_flags);
         }
         self.kernel.task_mut(slot).ops_state = OpsState::Queued;
+        self.kernel.enter_custody(slot);
         Ok(())
     }
 
@@ -113,18 +114,32 @@ impl Machine {
         Ok(())
     }
 
-    /// `ops_dequeue`: takes a task back from the scheduler. Callback: `dequeue`, if the scheduler owned it.
+    /// `ops_dequeue`: takes a task back from the scheduler. Callback: `dequeue`, if the scheduler has it.
     #[inline(always)]
     pub(crate) fn ops_dequeue(&mut self, slot: Slot, deq_flags: u64) {
-        self.kernel.task_mut(slot).waiting = false;
-        if self.kernel.task(slot).ops_state == OpsState::Queued {
+        let task = self.kernel.task_mut(slot);
+        task.waiting = false;
+        if task.ops_state == OpsState::Queued {
+            task.ops_state = OpsState::None;
+        }
+        if std::mem::take(&mut task.in_custody) {
             self.call_task(Op::Dequeue, slot, Some(deq_flags));
-            self.kernel.task_mut(slot).ops_state = OpsState::None;
         }
     }
 
-    /// `dequeue_task`, for a task of the scheduler `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue` if the scheduler owned it, `stopping` if
-    /// it runs, then `quiescent` (not when it only moves between run queues).
+    /// Callback `dequeue` for the tasks that the scheduler has dispatched to where they run, on the CPUs that did it.
+    #[inline(never)]
+    pub(crate) fn tell_left(&mut self) {
+        let this_cpu = self.kernel.this_cpu;
+        while let Some((slot, cpu)) = self.kernel.left_custody.pop_front() {
+            self.kernel.this_cpu = cpu;
+            self.call_task(Op::Dequeue, slot, Some(0));
+        }
+        self.kernel.this_cpu = this_cpu;
+    }
+
+    /// `dequeue_task`, for a task of the scheduler `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue`
+    /// if the scheduler has it, `stopping` if it runs, then `quiescent` (not when it only moves between run queues).
     pub(crate) fn dequeue_task(&mut self, slot: Slot, deq_flags: u64) -> Step {
         if !self.kernel.task(slot).queued {
             return Ok(());
@@ -132,6 +147,8 @@ impl Machine {
         if self.kernel.task(slot).rt.is_rt() {
             return self.dequeue_rt(slot);
         }
+        let is_change = deq_flags & deq::SLEEP == 0;
+        let deq_flags = deq_flags | if is_change { deq::SCHED_CHANGE } else { 0 };
         self.ops_dequeue(slot, deq_flags);
         let cpu = self.kernel.task(slot).cpu;
         if self.kernel.runs(slot) {

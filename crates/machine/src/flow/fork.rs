@@ -119,6 +119,7 @@ impl Machine {
             runnable_at_ns: self.kernel.clock.now_ns(),
             reset_runnable_at: false,
             deqd_for_sleep: false,
+            in_custody: false,
             ops_state: OpsState::None,
             qseq: 0,
             ddsp: None,

@@ -287,7 +287,7 @@ impl Machine {
     pub(crate) fn set_next(&mut self, slot: Slot) -> Step {
         let is_rt = self.kernel.task(slot).rt.is_rt();
         if self.kernel.task(slot).queued && !is_rt {
-            self.ops_dequeue(slot, 1 << 32);
+            self.ops_dequeue(slot, deq::CORE_SCHED_EXEC);
             self.kernel.dispatch_dequeue(slot);
         }
         let now = self.kernel.clock.now_ns();

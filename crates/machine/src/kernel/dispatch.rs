@@ -257,6 +257,7 @@ impl Kernel {
         slot: Slot,
         enq_flags: u64,
     ) -> Result<(), Trap> {
+        self.leave_custody(slot);
         let rq = &self.cpus[cpu as usize];
         if rq.in_balance {
             return Ok(());

@@ -31,7 +31,7 @@ mod timers;
 mod turns;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use fairground_bpf::{FuncRef, Host, Trap};
 use fairground_trace::{EventKind, TaskId, Trace};
@@ -164,6 +164,10 @@ pub(crate) struct Kernel {
     pub(crate) cids: Cids,
     /// Queues whose tasks go to the scheduler again (`scx_bpf_dsq_reenq`), each once.
     pub(crate) reenqueues: Vec<DsqRef>,
+    /// The scheduler has `ops.dequeue()`.
+    pub(crate) tells_dequeue: bool,
+    /// Tasks that the scheduler has dispatched to where they run, and the CPU that did it: `ops.dequeue()` is due.
+    pub(crate) left_custody: VecDeque<(Slot, u32)>,
     /// The last callbacks, for the report of a failure.
     pub(crate) history: CallHistory,
     /// The scheduler's object reads `sched_info` of tasks.

@@ -53,8 +53,27 @@ impl Kernel {
             self.error(format!("DSQ ID 0x{id:016x} {mixed}"));
         }
         match target {
-            DsqRef::Local(cpu) => self.local_post_enqueue(mem, cpu, slot, enq_flags),
-            _ => Ok(()),
+            DsqRef::Local(cpu) => return self.local_post_enqueue(mem, cpu, slot, enq_flags),
+            DsqRef::Global(_) => self.leave_custody(slot),
+            DsqRef::User(..) => self.enter_custody(slot),
+        }
+        Ok(())
+    }
+
+    /// The scheduler has a task from now on: `ops.dequeue()` is called when it leaves.
+    #[inline]
+    pub(crate) fn enter_custody(&mut self, slot: Slot) {
+        if self.tells_dequeue {
+            self.task_mut(slot).in_custody = true;
+        }
+    }
+
+    /// `task_leave_custody`: a task is where it needs the scheduler no more. `ops.dequeue()` is called before the next
+    /// callback, and at the latest at the end of the step.
+    #[inline]
+    pub(crate) fn leave_custody(&mut self, slot: Slot) {
+        if self.tells_dequeue && std::mem::take(&mut self.task_mut(slot).in_custody) {
+            self.left_custody.push_back((slot, self.this_cpu));
         }
     }
 

@@ -140,6 +140,9 @@ pub(crate) struct Task {
     pub(crate) waiting: bool,
     pub(crate) reset_runnable_at: bool,
     pub(crate) deqd_for_sleep: bool,
+    /// The scheduler has it, in its own structures or in a queue that it made (`SCX_TASK_IN_CUSTODY`); of a scheduler
+    /// with `ops.dequeue()` only.
+    pub(crate) in_custody: bool,
     /// Between two run queues (`TASK_ON_RQ_MIGRATING`).
     pub(crate) migrating: bool,
     pub(crate) exiting: bool,

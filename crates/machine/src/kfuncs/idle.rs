@@ -5,7 +5,7 @@ use fairground_bpf::{Memory, Trap};
 use super::{Kfunc, Ret, int, s32};
 use crate::abi::{PICK_IDLE_CORE, errno};
 use crate::cpuset::CpuMask;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Slot};
 use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
@@ -30,21 +30,56 @@ fn builtin(k: &mut Kernel) -> bool {
     k.builtin_idle
 }
 
+/// `select_cpu_from_kfunc`: an idle CPU for a task, claimed, within `allowed` if that is given. Callable from
+/// `ops.select_cpu()` about its task, from `ops.enqueue()` about tasks of the same run queue, and outside of callbacks
+/// that hold a run queue's lock. The error is a negative `errno`.
+fn select_cpu(
+    k: &mut Kernel,
+    slot: Slot,
+    (prev, wake_flags, flags): (u64, u64, u64),
+    allowed: Option<CpuMask>,
+) -> Result<u32, i64> {
+    let prev_cpu = k.cpu_valid(int(prev), "").ok_or(errno::EINVAL)?;
+    if !builtin(k) {
+        return Err(errno::EBUSY);
+    }
+    if !k.permission.is_unlocked() {
+        if !k.kf_allowed(kf::SELECT_CPU) {
+            return Err(errno::EINVAL);
+        }
+        let subject = k.permission.task();
+        if subject.is_none_or(|subject| k.task(subject).cpu != k.task(slot).cpu) {
+            let task = k.describe(slot);
+            k.error(format!("select_cpu kfunc called cross-task on {task}"));
+            return Err(errno::EINVAL);
+        }
+    }
+    let found = match (k.task(slot).allowed_count, allowed) {
+        // `select_cpu_restricted`: the only CPU, if it is idle.
+        (1, allowed) => {
+            let only = k.allowed(slot).first();
+            let in_mask = |cpu: &u32| allowed.as_ref().is_none_or(|mask| mask.test(*cpu));
+            only.filter(in_mask).filter(|cpu| k.idle.claim(*cpu))
+        }
+        (_, Some(mask)) => {
+            let allowed = mask.and(&k.allowed(slot));
+            k.select_idle_cpu(&allowed, prev_cpu, wake_flags, flags)
+        }
+        (_, None) => {
+            let (cpu, idle) = k.select_cpu_default(slot, prev_cpu, wake_flags);
+            idle.then_some(cpu)
+        }
+    };
+    found.ok_or(errno::EBUSY)
+}
+
 /// `s32 scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`.
 fn select_cpu_dfl(k: &mut Kernel, mem: &Memory, [task, prev, flags, is_idle, _]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_select_cpu_dfl")?;
-    let Some(cpu) = k.cpu_valid(int(prev), "") else {
-        mem.store_u8(is_idle, 0)?;
-        return Ok(prev);
-    };
-    if !builtin(k) || !k.kf_allowed(kf::SELECT_CPU) {
-        mem.store_u8(is_idle, 0)?;
-        return Ok(prev);
-    }
-    let (cpu, idle) = k.select_cpu_default(slot, cpu, flags);
+    let found = select_cpu(k, slot, (prev, flags, 0), None);
     k.idle_masks_changed(mem)?;
-    mem.store_u8(is_idle, u8::from(idle))?;
-    Ok(u64::from(cpu))
+    mem.store_u8(is_idle, u8::from(found.is_ok()))?;
+    Ok(found.map_or(prev, u64::from))
 }
 
 /// `s32 scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cpus_allowed, flags)` (6.16): an idle CPU of a mask, or -EBUSY.
@@ -54,21 +89,10 @@ fn select_cpu_and(
     [task, prev, wake_flags, mask, flags]: [u64; 5],
 ) -> Ret {
     let slot = k.need_task(task, "scx_bpf_select_cpu_and")?;
-    let Some(prev_cpu) = k.cpu_valid(int(prev), "") else { return Ok(s32(errno::EINVAL)) };
-    if !builtin(k) {
-        return Ok(s32(errno::EBUSY));
-    }
-    let allowed = k.read_mask(mem, mask)?.and(&k.allowed(slot));
-    if allowed.is_empty() {
-        return Ok(s32(errno::EBUSY));
-    }
-    let found = match k.task(slot).allowed_count {
-        // `select_cpu_restricted`: the only CPU, if it is idle.
-        1 => allowed.first().filter(|cpu| k.idle.claim(*cpu)),
-        _ => k.select_idle_cpu(&allowed, prev_cpu, wake_flags, flags),
-    };
+    let allowed = k.read_mask(mem, mask)?;
+    let found = select_cpu(k, slot, (prev, wake_flags, flags), Some(allowed));
     k.idle_masks_changed(mem)?;
-    Ok(found.map_or(s32(errno::EBUSY), u64::from))
+    Ok(found.map_or_else(s32, u64::from))
 }
 
 /// The same with its arguments in a structure (6.19): `p, cpus_allowed, args`.

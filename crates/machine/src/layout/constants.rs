@@ -78,7 +78,15 @@ const ENUMERATIONS: &[Enumeration] = &[
             c("SCX_ENQ_LAST", enq::LAST),
         ],
     ),
-    ("scx_deq_flags", 8, &[c("SCX_DEQ_SLEEP", deq::SLEEP), c("SCX_DEQ_CORE_SCHED_EXEC", 1 << 32)]),
+    (
+        "scx_deq_flags",
+        8,
+        &[
+            c("SCX_DEQ_SLEEP", deq::SLEEP),
+            c("SCX_DEQ_CORE_SCHED_EXEC", deq::CORE_SCHED_EXEC),
+            c("SCX_DEQ_SCHED_CHANGE", deq::SCHED_CHANGE),
+        ],
+    ),
     (
         "scx_wake_flags",
         4,
