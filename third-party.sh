@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds the kernel's own example schedulers (tools/sched_ext: scx_simple, scx_qmap, scx_central, scx_flatcg) from
-# Debian's kernel source, for the tests that run third-party objects. None of them is committed.
+# Builds the kernel's own example schedulers (tools/sched_ext: scx_simple, scx_qmap, scx_central, scx_flatcg) and the
+# schedulers of its tests of sched_ext (tools/testing/selftests/sched_ext) from Debian's kernel source, for the tests that
+# run third-party objects. None of them is committed.
 # Usage: third-party.sh [CACHE_DIRECTORY]. Needs no root: apt works in private folders inside the cache.
 #
 #   CACHE/scx_simple.bpf.o …   the objects
+#   CACHE/selftests/         the objects of the kernel's tests, and in FILE.log why one does not compile
 #   CACHE/version              the Debian version of their source; exists only if all of them do
 #   CACHE/recipe               the checksum of this script at the time of the build; they are rebuilt if it differs
 #   CACHE/source/              tools/sched_ext and the headers that it includes
@@ -41,7 +43,7 @@ need "$clang" clang-19
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,include/bpf,objects}
+mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,include/bpf,objects,selftests}
 
 # Private folders for apt: the machine's package sources and state stay unchanged. Packages are verified by the
 # archive's signature.
@@ -70,7 +72,7 @@ say "downloading $source_package and $kernel_package ($version, about 180 MB)"
 say "unpacking"
 top=linux-source-$series
 dpkg-deb --fsys-tarfile "$work/packages/$source_package"_*.deb | tar -xO "./usr/src/$top.tar.xz" |
-  tar -xJ -C "$work" "$top/tools/sched_ext" "$top/tools/lib/bpf" "$top/tools/include" "$top/include/uapi/linux/bpf.h" "$top/scripts/bpf_doc.py"
+  tar -xJ -C "$work" "$top/tools/sched_ext" "$top/tools/testing/selftests/sched_ext" "$top/tools/lib/bpf" "$top/tools/include" "$top/include/uapi/linux/bpf.h" "$top/scripts/bpf_doc.py"
 mv "$work/$top" "$work/source"
 dpkg-deb -x "$work/packages/$kernel_package"_*.deb "$work/kernel"
 vmlinuz=$(find "$work/kernel" -name 'vmlinuz*' -type f | head -n 1)
@@ -102,15 +104,27 @@ tree=$work/source/tools
 cp "$tree"/lib/bpf/*.h "$work/include/bpf/"
 python3 "$work/source/scripts/bpf_doc.py" --header --filename "$work/source/include/uapi/linux/bpf.h" >"$work/include/bpf/bpf_helper_defs.h"
 mapfile -t system < <("$clang" -v -E - </dev/null 2>&1 | sed -n '/<...> search starts here:/,/End of search list./{ s| \(/.*\)|-idirafter\n\1|p }')
+scx=$tree/sched_ext
+flags=(-g -D__TARGET_ARCH_x86 -mlittle-endian -I. "-I$scx/include" "-I$scx/include/bpf-compat" "-I$work/include"
+  "-I$tree/include/uapi" "-I$tree/include" "${system[@]}" -Wall -Wno-compare-distinct-pointer-types -Wno-microsoft-anon-tag
+  -Wno-incompatible-function-pointer-types -fms-extensions -O2 -mcpu=v3 -fno-builtin-memset -target bpf
+  "-ffile-prefix-map=$work/=")
 for example in "${examples[@]}"; do
   say "compiling scx_$example"
-  (cd "$tree/sched_ext" && "$clang" -g -D__TARGET_ARCH_x86 -mlittle-endian -I. -Iinclude -Iinclude/bpf-compat -I"$work/include" \
-    -I../include/uapi -I../include "${system[@]}" -Wall -Wno-compare-distinct-pointer-types -Wno-microsoft-anon-tag \
-    -fms-extensions -O2 -mcpu=v3 -fno-builtin-memset -target bpf "-ffile-prefix-map=$work/=" -c "scx_$example.bpf.c" -o "$work/objects/scx_$example.bpf.o")
+  (cd "$scx" && "$clang" "${flags[@]}" -c "scx_$example.bpf.c" -o "$work/objects/scx_$example.bpf.o")
+done
+say "compiling the tests of sched_ext"
+for selftest in "$tree"/testing/selftests/sched_ext/*.bpf.c; do
+  name=$(basename "$selftest" .bpf.c)
+  log=$work/selftests/$name.log
+  (cd "$(dirname "$selftest")" && "$clang" "${flags[@]}" -c "$name.bpf.c" -o "$work/selftests/$name.bpf.o") 2>"$log" ||
+    say "$name does not compile: $(grep -m 1 error: "$log" || true)"
+  [[ ! -f $work/selftests/$name.bpf.o ]] || rm -f "$log"
 done
 
-rm -rf "$cache/source"
+rm -rf "$cache/source" "$cache/selftests"
 mv "$work/source" "$cache/source"
+mv "$work/selftests" "$cache/selftests"
 mv "$work"/objects/*.bpf.o "$cache/"
 echo "$recipe" >"$cache/recipe"
 echo "$version" >"$cache/version"

@@ -27,6 +27,7 @@ mod record;
 mod rt_app;
 mod same_bytes;
 mod schema;
+mod selftests;
 mod support;
 mod third_party;
 mod top;
