@@ -66,6 +66,7 @@ fn linked(bytes: &[u8]) -> Option<Linked> {
         kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],
         ksyms: &[("runqueues", 0x4000)],
         missing_helpers: &[],
+        lacks: &[],
     };
     let linked = link(&object, &KERNEL, &symbols).ok()?;
     // The properties of the object hold for the program.

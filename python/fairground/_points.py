@@ -35,6 +35,7 @@ class Words(TypedDict, total=False):
     profile: str | os.PathLike[str] | None
     engine: str
     null_loads: str
+    kernel_abi: str
     lead_in: str | None
     check: bool
     idle_bound: str | None
@@ -83,6 +84,8 @@ class Point:
     engine: str = "jit"
     #: What a load through a NULL pointer does: ``"error"`` or ``"zero"``.
     null_loads: str = "error"
+    #: The release of Linux whose sched_ext interface the simulated kernel offers: ``"6.12"`` to ``"7.2"``.
+    kernel_abi: str = "7.2"
     #: How long the tasks exist, asleep, before the run, with its unit.
     lead_in: str | None = None
     #: Whether the simulator's invariants are checked after each event.

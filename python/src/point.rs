@@ -93,6 +93,7 @@ fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
         list("at"),
         word("engine"),
         word("null_loads"),
+        word("kernel_abi"),
         booleans("check", vec![spec.machine.check; rows]),
         large("idle_bound_ns", machine.and_then(|machine| machine.idle_bound_ns)),
         text("sched_sha256", digests.scheduler.as_deref()),

@@ -70,15 +70,15 @@ pub(crate) fn sched_of(spec: &RunSpec) -> Result<&str, Failure> {
 }
 
 fn load(spec: &RunSpec) -> Result<fairground_session::Scheduler, Failure> {
-    let (sched, engine) = (sched_of(spec)?, spec.scheduler.engine.into());
+    let (sched, target) = (sched_of(spec)?, (&spec.scheduler).into());
     let profiles = read_profiles(&spec.scheduler.profile, &[sched])?;
     let Some(profile) = profiles.first() else {
-        return fairground_session::Scheduler::load(sched, None, engine);
+        return fairground_session::Scheduler::load(sched, None, target);
     };
     let checked = Checked::of(spec, false)?;
     profile.check(sched, &checked.settings)?;
     let topology = &checked.machine.topology;
-    fairground_session::Scheduler::load(sched, Some((profile, topology)), engine)
+    fairground_session::Scheduler::load(sched, Some((profile, topology)), target)
 }
 
 /// A scheduler, compiled: any number of runs share it.

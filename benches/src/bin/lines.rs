@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use fairground_machine::{CostModel, Engine, Machine, MachineConfig};
-use fairground_session::Scheduler;
+use fairground_machine::{CostModel, Machine, MachineConfig};
+use fairground_session::{EngineChoice, Scheduler};
 use fairground_workload::from_spec;
 
 /// Simulated time before the measurement, and its length, ns.
@@ -42,7 +42,8 @@ fn main() {
 
 fn measure(name: &str, workload: &str, lines: usize) -> Result<(), Box<dyn std::error::Error>> {
     let Scheduler { object, policy } =
-        Scheduler::load(name, None, Engine::Interpreter).map_err(|failure| failure.to_string())?;
+        Scheduler::load(name, None, EngineChoice::Interpreter.into())
+            .map_err(|failure| failure.to_string())?;
     let mut config = MachineConfig::new(1);
     config.hz = 250;
     config.cost = CostModel::preset("modern")?;

@@ -64,6 +64,9 @@ pub struct Env<H> {
     pub types: TargetTypes,
     /// Kfuncs by name. Iterators over numbers, RCU and preemption sections come with this crate.
     pub kfuncs: Vec<(&'static str, HostFn<H>)>,
+    /// Names that the environment lacks for a reason, and the reason with its remedy: kernel functions (also of those that
+    /// come with this crate), types, members, constants, and helpers with their whole name.
+    pub lacks: Vec<(&'static str, String)>,
     /// Helpers by UAPI number that this environment supplies or replaces.
     pub helpers: Vec<(u32, HostFn<H>)>,
     /// `CONFIG_…` and `LINUX_KERNEL_VERSION` externs.
@@ -76,8 +79,15 @@ pub struct Env<H> {
 }
 
 impl<H: Host> Env<H> {
+    /// The names of all kernel functions, without those that it lacks.
+    pub(crate) fn kfunc_names(&self) -> Vec<&str> {
+        let own = self.kfuncs.iter().map(|(name, _)| *name);
+        let all = own.chain(helpers::builtin_kfuncs());
+        all.filter(|name| !self.lacks.iter().any(|(lacking, _)| lacking == name)).collect()
+    }
+
     /// Whether this environment, or this crate, has the BPF helper of a number.
-    pub(crate) fn has_helper(&self, number: u32) -> bool {
+    pub fn has_helper(&self, number: u32) -> bool {
         self.helpers.iter().any(|(known, _)| *known == number)
             || helpers::builtin_helper::<H>(number).is_some()
     }
@@ -86,7 +96,7 @@ impl<H: Host> Env<H> {
 impl<H> Env<H> {
     /// An environment with types only.
     pub fn new(types: TargetTypes) -> Env<H> {
-        let (kfuncs, helpers) = (vec![], vec![]);
-        Env { types, kfuncs, helpers, kconfig: vec![], ksyms: vec![], prices: vec![] }
+        let (kfuncs, helpers, lacks) = (vec![], vec![], vec![]);
+        Env { types, kfuncs, lacks, helpers, kconfig: vec![], ksyms: vec![], prices: vec![] }
     }
 }

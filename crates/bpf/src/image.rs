@@ -9,7 +9,6 @@ use crate::decode::Op;
 use crate::env::{Env, Host};
 use crate::error::{Fault, LoadError};
 use crate::fold::{Frozen, reachable};
-use crate::helpers;
 use crate::host_calls::HostCalls;
 use crate::jit::{self, Code};
 use crate::layout::MapStorage;
@@ -70,8 +69,8 @@ impl<H: Host> Image<H> {
     /// The errors of [`crate::link()`]; malformed instructions; a helper that neither this crate nor `env` has; maps
     /// that do not fit into the region.
     pub fn new(object: &Object, env: &Env<H>, engine: Engine) -> Result<Arc<Image<H>>, LoadError> {
-        let mut kfuncs: Vec<&str> = env.kfuncs.iter().map(|(name, _)| *name).collect();
-        kfuncs.extend(helpers::builtin_kfuncs());
+        let kfuncs = env.kfunc_names();
+        let lacks: Vec<_> = env.lacks.iter().map(|(name, why)| (*name, why.as_str())).collect();
         let kconfig: Vec<_> =
             env.kconfig.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let ksyms: Vec<_> = env.ksyms.iter().map(|(name, value)| (name.as_str(), *value)).collect();
@@ -82,6 +81,7 @@ impl<H: Host> Image<H> {
             kconfig: &kconfig,
             ksyms: &ksyms,
             missing_helpers: &missing_helpers,
+            lacks: &lacks,
         };
         let linked = link(object, &env.types, &symbols)?;
         Image::from_linked(object.name(), linked, env, engine)

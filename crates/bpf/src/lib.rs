@@ -53,7 +53,7 @@ mod vm;
 pub use config::{InstanceConfig, InstanceError, MAX_CPUS, NullLoads};
 pub use env::{Callable, Env, FuncRef, Host, HostFn, MAX_PRICES};
 pub use error::{LoadCause, LoadError};
-pub use helpers::format_bstr;
+pub use helpers::{builtin_kfuncs, format_bstr, helper_name};
 pub use hint::{prefetch, prefetch_start};
 pub use image::{Engine, Image, Obstacle};
 pub use instance::{Instance, MapsRef};

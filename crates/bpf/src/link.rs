@@ -21,6 +21,8 @@ pub struct Symbols<'a> {
     pub ksyms: &'a [(&'a str, u64)],
     /// BPF helpers that the kernel does not have, of those that the object calls, by number.
     pub missing_helpers: &'a [u32],
+    /// Why the kernel lacks a name, and what to do.
+    pub lacks: &'a [(&'a str, &'a str)],
 }
 
 /// The address of kernel function 0 in programs. A program can only compare it with NULL (`bpf_ksym_exists`): there
@@ -141,6 +143,10 @@ impl<'a> Linker<'a> {
             match patched {
                 Patched::Insn(insn) => linked.insns[*slot] = insn,
                 Patched::Fixup(fixup) => {
+                    let fixup = match fixup {
+                        Fixup::Poison(message) => Fixup::Poison(self.with_reason(message)),
+                        other => other,
+                    };
                     linked.fixups.insert(*slot, fixup);
                 }
             }
@@ -159,8 +165,9 @@ impl<'a> Linker<'a> {
             }
             Target::CallHelper(number) => {
                 let name = helpers::name(number).unwrap_or("unknown name");
+                let why = self.reason(&format!("bpf_{name}"));
                 Fixup::Poison(format!(
-                    "calls the BPF helper {number} ({name}), which is not supported"
+                    "calls the BPF helper {number} ({name}), which is not supported{why}"
                 ))
             }
             Target::CallFunction(function) => Fixup::Call(Callee::Function(function)),
@@ -177,9 +184,32 @@ impl<'a> Linker<'a> {
 
     /// Why a call of a kernel function cannot be executed.
     fn missing_kfunc(&self, name: &str) -> String {
+        let names = [name, essential_name(name)];
+        if let Some(why) = names.iter().map(|name| self.reason(name)).find(|why| !why.is_empty()) {
+            return format!("calls the kernel function `{name}`{why}");
+        }
         let near = nearest(essential_name(name), self.symbols.kfuncs);
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         format!("calls the kernel function `{name}`, which this kernel does not have{near}")
+    }
+
+    /// Why the kernel lacks a name, after a colon; empty if that is not known.
+    fn reason(&self, name: &str) -> String {
+        let known = self.symbols.lacks.iter().find(|(lacking, _)| *lacking == name);
+        known.map_or(String::new(), |(_, why)| format!(": {why}"))
+    }
+
+    /// Adds to a message about a type the reason why the kernel lacks what it names.
+    fn with_reason(&self, message: String) -> String {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let mut words = message.split(|c| !is_name(c));
+        let why = words.find_map(|word| {
+            let constant = word.rsplit('.').next().unwrap_or(word);
+            let structure = word.split('.').next().unwrap_or(word);
+            let names = [word, constant, structure];
+            names.iter().map(|name| self.reason(name)).find(|why| !why.is_empty())
+        });
+        message + &why.unwrap_or_default()
     }
 
     /// The address of an external symbol; 0 if it is weak and missing.

@@ -133,8 +133,7 @@ impl Object {
     /// What an environment lacks for this object, sorted.
     pub fn lacks<H: Host>(&self, env: &Env<H>) -> Vec<Lack> {
         let mut found = BTreeSet::new();
-        let known: Vec<&str> =
-            env.kfuncs.iter().map(|(name, _)| *name).chain(helpers::builtin_kfuncs()).collect();
+        let known = env.kfunc_names();
         for wanted in self.kfuncs() {
             let names = [wanted.name.as_str(), essential_name(&wanted.name)];
             if !names.iter().any(|name| known.contains(name)) {

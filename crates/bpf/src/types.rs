@@ -22,6 +22,11 @@ impl<'a> Field<'a> {
         Self { name, bit_offset: byte_offset.saturating_mul(8), bits: 0, ty }
     }
 
+    /// Its name; empty for an anonymous structure or union.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
     /// A bit field of `bits` bits at bit `bit_offset` of the structure.
     pub fn bits(name: &'a str, bit_offset: u32, bits: u32, ty: TypeRef) -> Self {
         Self { name, bit_offset, bits, ty }

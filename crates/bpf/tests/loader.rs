@@ -23,6 +23,7 @@ const SYMBOLS: Symbols<'_> = Symbols {
     kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],
     ksyms: &[("runqueues", 0x4000)],
     missing_helpers: &[],
+    lacks: &[],
 };
 
 fn env() -> Env<Recorder> {

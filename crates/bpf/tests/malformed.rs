@@ -40,6 +40,7 @@ fn load(bytes: &[u8]) -> Result<(), LoadError> {
         kconfig: &[("LINUX_KERNEL_VERSION", 1)],
         ksyms: &[("runqueues", 0x4000)],
         missing_helpers: &[],
+        lacks: &[],
     };
     let linked = link(&object, &types(), &symbols)?;
     let mut env = Env::<Recorder>::new(TargetTypes::new());

@@ -25,7 +25,7 @@ pub(crate) use top::TopArgs;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fairground_session::{EngineChoice, MachineSpec, RunSpec, SchedulerSpec};
+use fairground_session::{EngineChoice, KernelAbiChoice, MachineSpec, RunSpec, SchedulerSpec};
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated
 /// machine, and see which tasks got the CPU, for how long, which waited, and what a switch cost.
@@ -260,6 +260,9 @@ pub(crate) enum SchedCommand {
         /// Also count what its program executes on a context switch, a wake-up and a tick
         #[arg(long)]
         cost: bool,
+        /// The release of Linux whose sched_ext interface it is held against
+        #[arg(long, value_enum, default_value_t = KernelAbiChoice::default(), value_name = "RELEASE")]
+        kernel_abi: KernelAbiChoice,
     },
     /// Compile a scheduler written in BPF C to an object file
     Build {

@@ -1,8 +1,10 @@
 //! Numbers of the sched_ext interface, as `include/linux/sched/ext.h`, `kernel/sched/ext.c` and `kernel/sched/sched.h`
-//! of Linux 6.12 define them. The same table feeds the simulated kernel's BTF.
+//! of Linux define them. [`crate::KernelAbi`] says which of them a release has.
 
 /// `SCX_SLICE_DFL`: the slice of a task whose slice was not set, ns.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
+/// `SCX_SLICE_BYPASS`: the slice while nothing goes to the scheduler, ns.
+pub const SLICE_BYPASS_NS: u64 = 5_000_000;
 /// `SCX_SLICE_INF`: a slice that never ends.
 pub const SLICE_INF: u64 = u64::MAX;
 /// `SCX_DSP_DFL_MAX_BATCH`: slots of the dispatch buffer if the scheduler sets none.
@@ -46,6 +48,8 @@ pub mod dsq {
     pub const GLOBAL: u64 = FLAG_BUILTIN | 1;
     /// The local queue of the CPU at hand.
     pub const LOCAL: u64 = FLAG_BUILTIN | 2;
+    /// The queue of a CPU while nothing goes to the scheduler.
+    pub const BYPASS: u64 = FLAG_BUILTIN | 3;
     /// The local queue of a named CPU.
     pub const LOCAL_ON: u64 = FLAG_BUILTIN | FLAG_LOCAL_ON;
     /// The bits of the CPU's number.
@@ -72,6 +76,8 @@ pub mod enq {
     pub const CPU_SELECTED: u64 = 0x400;
     /// Preempt the current task of the target CPU.
     pub const PREEMPT: u64 = 1 << 32;
+    /// The task runs at once, or goes to the scheduler again (7.1).
+    pub const IMMED: u64 = 1 << 33;
     /// The task was taken off a local queue again.
     pub const REENQ: u64 = 1 << 40;
     /// The CPU has nothing else to run.
@@ -130,12 +136,24 @@ pub mod ops_flag {
     pub const ENQ_EXITING: u64 = 4;
     /// Only tasks of policy SCHED_EXT.
     pub const SWITCH_PARTIAL: u64 = 8;
+    /// Pass tasks that cannot migrate to `ops.enqueue()` (6.14).
+    pub const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
+    /// A wake-up may skip `ops.select_cpu()` (6.15).
+    pub const ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
+    /// A mask of idle CPUs for each NUMA node (6.15).
+    pub const BUILTIN_IDLE_PER_NODE: u64 = 1 << 6;
+    /// Every insertion into a local queue is with [`super::enq::IMMED`] (7.1).
+    pub const ALWAYS_ENQ_IMMED: u64 = 1 << 7;
+    /// Control of `cpu.weight`; without effect, and gone with 7.2.
+    pub const HAS_CGROUP_WEIGHT: u64 = 1 << 16;
     /// Tasks can be looked up by `p->scx.tid` (7.2).
     pub const TID_TO_TASK: u64 = 1 << 8;
 }
 
 /// `enum scx_pick_idle_cpu_flags`: a CPU whose whole core is idle.
 pub const PICK_IDLE_CORE: u64 = 1;
+/// `SCX_PICK_IDLE_IN_NODE`: no CPU of another node (6.15).
+pub const PICK_IDLE_IN_NODE: u64 = 2;
 
 /// `enum scx_ent_flags` and the task's state within sched_ext.
 pub mod ent {

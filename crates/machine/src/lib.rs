@@ -27,6 +27,7 @@ mod exit;
 mod flow;
 mod heap;
 mod inspect;
+mod interface;
 mod kernel;
 mod kfuncs;
 mod layout;
@@ -49,8 +50,11 @@ pub use error::MachineError;
 pub use exit::{Exit, ExitKind, Origin, PastCall, Waiting, WaitingPlace};
 pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
+pub use interface::{
+    Feature, KernelAbi, Part, Since, State, UnknownRelease, parts as interface_parts,
+};
 pub use machine::{Machine, RunResult};
-pub use policy::{Policy, PolicyError, is_called, is_kernel_constant, lacks};
+pub use policy::{Policy, PolicyError, is_kernel_constant, lacks, never_called};
 pub use settings::{
     Expectation, Meanings, NamedValue, Patch, Setting, SettingError, Unmet, Value, VariableChange,
     VariablePart, Words, is_number, root_of,

@@ -20,7 +20,7 @@ macro_rules! callbacks {
         /// A callback: a member of `struct sched_ext_ops`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
-        // The table has every member of the kernel's structure; the machine has no core scheduling and no CPU hotplug.
+        // The table has every member of the kernel's structure, also those that the machine never calls.
         #[allow(dead_code)]
         pub(crate) enum Op {
             $($op,)*
@@ -54,7 +54,8 @@ macro_rules! callbacks {
     };
 }
 
-// The callback, its member's name, its kind in the trace, the kfuncs that it may call; in the kernel's order (6.12).
+// The callback, its member's name, its kind in the trace, the kfuncs that it may call; in the kernel's order (6.12), later ones at their
+// places.
 callbacks! {
     SelectCpu "select_cpu" SelectCpu kf::ENQUEUE | kf::SELECT_CPU;
     Enqueue "enqueue" Enqueue kf::ENQUEUE | kf::SELECT_CPU;
@@ -85,6 +86,10 @@ callbacks! {
     CgroupMove "cgroup_move" CgroupMove kf::UNLOCKED;
     CgroupCancelMove "cgroup_cancel_move" CgroupCancelMove kf::UNLOCKED;
     CgroupSetWeight "cgroup_set_weight" CgroupSetWeight kf::UNLOCKED;
+    CgroupSetBandwidth "cgroup_set_bandwidth" Other kf::UNLOCKED;
+    CgroupSetIdle "cgroup_set_idle" Other kf::UNLOCKED;
+    SubAttach "sub_attach" Other kf::UNLOCKED;
+    SubDetach "sub_detach" Other kf::UNLOCKED;
     CpuOnline "cpu_online" Other kf::UNLOCKED;
     CpuOffline "cpu_offline" Other kf::UNLOCKED;
     Init "init" Init kf::UNLOCKED;

@@ -9,8 +9,9 @@ use fairground_bpf::{
 use fairground_trace::CallbackKind;
 
 use crate::cost::calls;
+use crate::interface::{self, KernelAbi, constants::constant};
 use crate::kernel::Kernel;
-use crate::layout::{constant, kernel_types};
+use crate::layout::kernel_types;
 use crate::op::Op;
 use crate::setup::Prepared;
 use crate::topology::{self, globals::TopologyArray};
@@ -41,6 +42,16 @@ pub enum PolicyError {
         file: String,
         /// The variables.
         names: Vec<String>,
+    },
+    /// A flag of the table that the kernel refuses.
+    #[error("{file}: `flags` of the `sched_ext_ops` has {flag}: {reason}")]
+    Flag {
+        /// The object.
+        file: String,
+        /// The flag.
+        flag: String,
+        /// Why, and the remedy.
+        reason: String,
     },
     /// A variable for the machine's topology cannot hold it.
     #[error("{file}: global variable `{variable}`: {problem}")]
@@ -81,6 +92,8 @@ fn other_types(types: &[String]) -> String {
 pub struct Policy {
     pub(crate) name: String,
     pub(crate) image: Arc<Image<Kernel>>,
+    /// The release whose interface it is linked against.
+    pub(crate) abi: KernelAbi,
     pub(crate) ops: OpsTable,
     pub(crate) globals: Vec<Global>,
     /// The types of its values.
@@ -163,23 +176,36 @@ impl Policy {
     /// [`PolicyError::NoOps`] when the object is no scheduler, [`PolicyError::Load`] when it needs what this kernel
     /// lacks.
     pub fn load(object: &Object, engine: Engine) -> Result<Policy, PolicyError> {
+        Policy::load_for(object, engine, KernelAbi::NEWEST)
+    }
+
+    /// As [`Policy::load`], against the interface of a release.
+    ///
+    /// # Errors
+    /// As [`Policy::load`], and [`PolicyError::Flag`].
+    pub fn load_for(
+        object: &Object,
+        engine: Engine,
+        abi: KernelAbi,
+    ) -> Result<Policy, PolicyError> {
         let ops = find_ops(object)?;
-        let table = read_ops(object.name(), ops)?;
+        let table = read_ops(object.name(), ops, abi)?;
         let name = match ops.field("name") {
             Some(OpsValue::Text(text)) if !text.is_empty() => text.clone(),
             _ => ops.name.clone(),
         };
-        let image = Image::new(object, &environment(), engine)?;
+        let image = Image::new(object, &environment(abi), engine)?;
         let hz = object.configuration().into_iter().find(|value| value.name == "CONFIG_HZ");
         let globals = object.globals().to_vec();
         let topology = topology::globals::find(object.name(), &globals)?;
-        let constants = kernel_constants(&globals);
+        let constants = kernel_constants(&globals, abi);
         let setup = Prepared::default();
         let reads_sched_info = object.names_member("struct task_struct.sched_info");
         let types = object.types();
         Ok(Policy {
             name,
             image,
+            abi,
             ops: table,
             globals,
             types,
@@ -231,31 +257,26 @@ pub fn is_kernel_constant(global: &Global) -> bool {
 
 /// The variables that represent a constant which this kernel has. One that it lacks stays 0, as with the headers' own
 /// loader.
-fn kernel_constants(globals: &[Global]) -> Vec<(usize, u64)> {
+fn kernel_constants(globals: &[Global], abi: KernelAbi) -> Vec<(usize, u64)> {
     let standing = globals.iter().enumerate().filter(|(_, global)| is_kernel_constant(global));
-    standing.filter_map(|(at, global)| Some((at, constant(&global.name[2..])?))).collect()
+    standing.filter_map(|(at, global)| Some((at, constant(&global.name[2..], abi)?))).collect()
 }
 
-/// What the simulated kernel lacks for an object, also for one that cannot be loaded.
-pub fn lacks(object: &Object) -> Vec<Lack> {
-    object.lacks(&environment())
+/// What the simulated kernel of a release lacks for an object, also for one that cannot be loaded.
+pub fn lacks(object: &Object, abi: KernelAbi) -> Vec<Lack> {
+    object.lacks(&environment(abi))
 }
 
-/// Whether a callback (`dump`, `sub_attach`, …; of either form of table) is ever called here.
-pub fn is_called(callback: &str) -> bool {
-    let named = |op: &&Op| [op.name(), op.cid_form_name()].contains(&callback);
-    let never = |op: &Op| {
-        let by_hotplug = matches!(op, Op::CpuOnline | Op::CpuOffline);
-        let debug = matches!(op, Op::Dump | Op::DumpCpu | Op::DumpTask);
-        by_hotplug || debug || matches!(op, Op::CoreSchedBefore)
-    };
-    Op::ALL.iter().find(named).is_some_and(|op| !never(op))
+/// Why a callback (`dump`, `sub_attach`, …; of either form of table) is never called here; `None`: it is.
+pub fn never_called(callback: &str, abi: KernelAbi) -> Option<String> {
+    interface::never_called(callback, abi)
 }
 
 /// The kernel that programs are linked against.
-pub(crate) fn environment() -> Env<Kernel> {
-    let mut env = Env::new(kernel_types());
+pub(crate) fn environment(abi: KernelAbi) -> Env<Kernel> {
+    let mut env = Env::new(kernel_types(abi));
     env.kfuncs = kfuncs::table();
+    env.lacks = interface::lacks(abi);
     env.helpers = kfuncs::helpers();
     env.prices = calls::priced();
     env.ksyms = vec![
@@ -264,7 +285,7 @@ pub(crate) fn environment() -> Env<Kernel> {
         ("cpufreq_cpu_data".to_owned(), abi::CPUFREQ_SYMBOL),
     ];
     env.kconfig = vec![
-        ("LINUX_KERNEL_VERSION".to_owned(), 6 << 16 | 12 << 8),
+        ("LINUX_KERNEL_VERSION".to_owned(), abi.version_code()),
         ("CONFIG_SMP".to_owned(), 1),
         // Each machine writes its own.
         ("CONFIG_HZ".to_owned(), 1000),
@@ -293,7 +314,7 @@ fn find_ops(object: &Object) -> Result<&StructOps, PolicyError> {
     Ok(first)
 }
 
-fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
+fn read_ops(file: &str, ops: &StructOps, abi: KernelAbi) -> Result<OpsTable, PolicyError> {
     let int = |name| match ops.field(name) {
         Some(OpsValue::Int(value)) => *value,
         _ => 0,
@@ -301,7 +322,12 @@ fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
     let mut functions = [None; Op::COUNT];
     let cid_form = ops.type_name == CID_FORM;
     for (slot, op) in functions.iter_mut().zip(Op::ALL) {
-        *slot = ops.function(if cid_form { op.cid_form_name() } else { op.name() });
+        let name = if cid_form { op.cid_form_name() } else { op.name() };
+        *slot = ops.function(name).filter(|_| interface::has_member(name, abi));
+    }
+    let flags = int("flags");
+    if let Some((flag, reason)) = interface::refused_flag(flags, abi) {
+        return Err(PolicyError::Flag { file: file.to_owned(), flag, reason });
     }
     let batch = match int("dispatch_max_batch") {
         0 => abi::DISPATCH_BATCH_DFL,
@@ -329,5 +355,5 @@ fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
             });
         }
     };
-    Ok(OpsTable { functions, flags: int("flags"), cid_form, batch, timeout_ns })
+    Ok(OpsTable { functions, flags, cid_form, batch, timeout_ns })
 }

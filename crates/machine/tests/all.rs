@@ -7,6 +7,7 @@ mod control;
 mod costs;
 mod custody;
 mod faults;
+mod interface;
 mod lead_in;
 mod order;
 mod processes;

@@ -40,8 +40,8 @@ pub use follow::{
     Kind as DifferenceKind, Known, Verdict as FollowVerdict,
 };
 pub use input::{
-    LoaderProgram, OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets, Sizes,
-    TOPOLOGY_FORMAT, Target, Variant, analyse_recording_watched, at_settings, check_version,
+    CompileFor, LoaderProgram, OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets,
+    Sizes, TOPOLOGY_FORMAT, Target, Variant, analyse_recording_watched, at_settings, check_version,
     compile_scheduler, find_object, find_workload, find_workload_noted, global_writes,
     host_topology, is_knob, one_variant, parameter_sets, parse_time, parse_time_if, read_profiles,
     read_recording, read_recording_watched, resize_writes, scheduler_store, split_knobs, split_set,
@@ -57,9 +57,9 @@ pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
 pub use sources::{Source, sources};
 pub use spec::{
     BUFFER_KIB_DEFAULT, BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, HZ_DEFAULT,
-    INSTRUCTION_NS_DEFAULT, LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice, Resolved,
-    RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice, TopologySpec, VariablesSpec,
-    VmModeChoice,
+    INSTRUCTION_NS_DEFAULT, KernelAbiChoice, LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice,
+    Resolved, RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice, TopologySpec,
+    VariablesSpec, VmModeChoice,
 };
 pub use variables::Variables;
 pub use verdict::{

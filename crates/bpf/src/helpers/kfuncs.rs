@@ -12,7 +12,7 @@ use crate::trap::Trap;
 pub(super) const MAX_LOOPS: u64 = 8 << 20;
 
 /// The names of the built-in kfuncs.
-pub(crate) fn builtin_kfuncs() -> impl Iterator<Item = &'static str> {
+pub fn builtin_kfuncs() -> impl Iterator<Item = &'static str> {
     NAMES.iter().chain(owned::NAMES).copied()
 }
 

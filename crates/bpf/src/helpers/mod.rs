@@ -12,7 +12,8 @@ mod timers;
 use crate::call::HelperFn;
 use crate::env::Host;
 
-pub(crate) use kfuncs::{builtin_kfunc, builtin_kfuncs};
+pub(crate) use kfuncs::builtin_kfunc;
+pub use kfuncs::builtin_kfuncs;
 pub use print::format_bstr;
 
 /// Helper names without `bpf_`, in the order of their numbers (`linux/bpf.h`).
@@ -58,6 +59,11 @@ const NAMES: &str = "\
 /// A helper's name without `bpf_`.
 pub(crate) fn name(number: u32) -> Option<&'static str> {
     NAMES.split_ascii_whitespace().nth(number as usize)
+}
+
+/// A helper's name without `bpf_`.
+pub fn helper_name(number: u32) -> Option<&'static str> {
+    name(number)
 }
 
 /// The built-in helper of that number.

@@ -1,19 +1,24 @@
 //! `sched show`: what an object wants of its kernel, and what the simulated machine lacks of it.
 
 use fairground_bpf::{Lack, LackKind, Object, Obstacle, OpsValue};
-use fairground_machine::{Policy, PolicyError, is_called, lacks};
+use fairground_machine::{KernelAbi, Policy, PolicyError, lacks, never_called};
 use fairground_report::{Cell, Column, Table};
 
 /// What stops the object in the simulated machine, its maps, kernel functions and helpers; with `all`, also what is
 /// lacking and not reached. Tables without rows are left out.
-pub(super) fn needs_tables(object: &Object, obstacles: &[Obstacle], all: bool) -> Vec<Table> {
+pub(super) fn needs_tables(
+    object: &Object,
+    obstacles: &[Obstacle],
+    abi: KernelAbi,
+    all: bool,
+) -> Vec<Table> {
     let mut tables = vec![
         obstacles_table(obstacles),
         maps_table(object),
         kfuncs_table(object),
         helpers_table(object),
     ];
-    let mut lacking = lacks_table(object);
+    let mut lacking = lacks_table(object, abi);
     let count = lacking.rows.len();
     if all {
         tables.push(lacking);
@@ -81,21 +86,23 @@ fn helpers_table(object: &Object) -> Table {
         .table()
 }
 
-fn lacks_table(object: &Object) -> Table {
+fn lacks_table(object: &Object, abi: KernelAbi) -> Table {
     let mut lacking = Vec::new();
-    for lack in lacks(object) {
-        lacking.push((kind(lack.kind), lack.name.clone(), consequence(&lack)));
+    for lack in lacks(object, abi) {
+        lacking.push((kind(lack.kind), lack.name.clone(), consequence(&lack).to_owned()));
     }
     for ops in object.struct_ops() {
         let callbacks = ops.fields.iter().filter(|f| matches!(f.value, OpsValue::Function(_)));
-        for field in callbacks.filter(|field| !is_called(&field.name)) {
-            lacking.push(("callback", field.name.clone(), "it is never called"));
+        for field in callbacks {
+            if let Some(why) = never_called(&field.name, abi) {
+                lacking.push(("callback", field.name.clone(), why));
+            }
         }
     }
     Table::of("lacks", "What the simulated machine lacks of what it names", lacking)
         .text("what", |lack| lack.0)
         .text("name", |lack| lack.1.clone())
-        .text("consequence", |lack| lack.2)
+        .text("consequence", |lack| lack.2.clone())
         .table()
 }
 

@@ -301,7 +301,7 @@ impl<'a> RunPlan<'a> {
             let profile = profile.map(|profile| (profile, &topology));
             let (compiled, object) = match name {
                 OWN_SCHEDULER => (None, None),
-                _ if simulated => (Some(Scheduler::load(name, profile, spec.engine.into())?), None),
+                _ if simulated => (Some(Scheduler::load(name, profile, spec.into())?), None),
                 _ => (None, Some(SchedulerObject::find(name, profile)?)),
             };
             Ok(Loaded { spec: name.to_owned(), compiled, object, loader: None })

@@ -102,12 +102,13 @@ impl<'a> Replay<'a> {
     }
 
     fn own_spec(&self, own: &OwnScheduler) -> RunSpec {
-        let (engine, null_loads) = (self.args.sched.engine, self.args.sched.null_loads);
+        let SchedulerSpec { engine, null_loads, kernel_abi, .. } = self.args.sched;
         self.spec(SchedulerSpec {
             sched: vec![own.spec.clone()],
             set: own.set.clone(),
             engine,
             null_loads,
+            kernel_abi,
             ..SchedulerSpec::default()
         })
     }

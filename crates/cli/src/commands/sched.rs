@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_bpf::{Global, GlobalType, Object, OpsValue};
-use fairground_machine::{Engine, Policy, is_kernel_constant, is_number};
+use fairground_machine::{Engine, KernelAbi, Policy, is_kernel_constant, is_number};
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
-    Failure, Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
+    CompileFor, Failure, Scheduler, SchedulerObject, compile_scheduler, find_object,
+    parameter_sets, split_set,
 };
 
 use super::fetch::{fetch, published_table};
@@ -21,7 +22,7 @@ pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failu
     match command {
         SchedCommand::List => list(cli)?,
         SchedCommand::Fetch { scheds } => fetch(cli, scheds)?,
-        SchedCommand::Show { sched, cost } => show(cli, sched, *cost)?,
+        SchedCommand::Show { sched, cost, kernel_abi } => show(cli, sched, *cost, kernel_abi.0)?,
         SchedCommand::Build { source, output } => build(source, output.as_deref())?,
     }
     Ok(ExitCode::SUCCESS)
@@ -45,20 +46,24 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     present::print_tables([table, published_table()], cli)
 }
 
-fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
+fn show(cli: &Cli, spec: &str, cost: bool, abi: KernelAbi) -> Result<(), Failure> {
     // The parameter set is checked, if one is named; what is shown of the object is the same for all.
     let object = SchedulerObject::find(spec, None)?.object;
     let (name, _) = split_set(spec);
     let mut document = Document::new(name);
     document.tables.push(tunables_table(&object));
     document.tables.push(callbacks_table(&object));
-    let policy = Policy::load(&object, Engine::Interpreter);
+    let policy = Policy::load_for(&object, Engine::Interpreter, abi);
     let obstacles = policy.as_ref().map(Policy::obstacles).unwrap_or_default();
     document.title = format!("{name}: {}", answer(&policy));
-    document.tables.extend(needs_tables(&object, &obstacles, cli.verbose));
+    document.tables.extend(needs_tables(&object, &obstacles, abi, cli.verbose));
     document.tables.push(sections_table(&object));
     if cost {
-        document.tables.push(cost_table(&Scheduler::load(spec, None, Engine::Jit)?)?);
+        document.tables.push(cost_table(&Scheduler::load(
+            spec,
+            None,
+            CompileFor { engine: Engine::Jit, abi },
+        )?)?);
     }
     present::print(&document, cli)
 }

@@ -17,7 +17,7 @@ use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
     GuestMasks, Kernel, Kicks, Late, Log, PAUSE_OPS, Permission, Rq, RtQueues, Spinners, Tasks,
-    Timers, Turns, agenda,
+    Timers, Turns, agenda, state_flags,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -336,6 +336,7 @@ fn new_kernel(
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),
         tasks: Tasks::new(slab, cpus),
+        states: state_flags(policy.abi),
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,

@@ -29,7 +29,7 @@ impl Machine {
         let task = self.kernel.task_mut(slot);
         task.queued = true;
         let (cpu, migrating) = (task.cpu, task.migrating);
-        self.kernel.task(slot).publish_flags(mem)?;
+        self.kernel.task(slot).publish_flags(mem, &self.kernel.states)?;
         self.kernel.rq(cpu).add_running(mem)?;
         if self.kernel.rt.is_used() {
             self.kernel.start_server(cpu);
@@ -162,7 +162,7 @@ impl Machine {
         let task = self.kernel.task_mut(slot);
         task.queued = false;
         task.deqd_for_sleep = deq_flags & deq::SLEEP != 0;
-        self.kernel.task(slot).publish_flags(mem)?;
+        self.kernel.task(slot).publish_flags(mem, &self.kernel.states)?;
         self.kernel.rq(cpu).sub_running(mem)?;
         self.kernel.dispatch_dequeue(slot);
         self.kernel.task_mut(slot).ddsp = None;

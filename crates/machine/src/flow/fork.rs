@@ -188,7 +188,7 @@ impl Machine {
     pub(crate) fn enable_task(&mut self, slot: Slot) -> Step {
         self.call_task(Op::Enable, slot, None);
         self.kernel.task_mut(slot).scx_state = ScxState::Enabled;
-        self.kernel.task(slot).publish_flags(self.program.memory())?;
+        self.kernel.task(slot).publish_flags(self.program.memory(), &self.kernel.states)?;
         let weight = self.kernel.task(slot).weight();
         self.call_task(Op::SetWeight, slot, Some(weight.into()));
         Ok(())

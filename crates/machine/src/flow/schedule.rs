@@ -305,7 +305,7 @@ impl Machine {
         let task = self.kernel.task_mut(slot);
         task.waiting = false;
         task.reset_runnable_at = true;
-        self.kernel.task(slot).publish_flags(self.program.memory())
+        self.kernel.task(slot).publish_flags(self.program.memory(), &self.kernel.states)
     }
 
     /// `__scx_update_idle` at a real change between a task and the idle task. Callback: `update_idle`.

@@ -8,13 +8,19 @@ use fairground_trace::{EventKind, Trace};
 use fairground_workload::{CpuList, Duration, Op, Program, Role, TaskSpec, Workload};
 
 use crate::policy::{OpsTable, environment};
-use crate::{CostModel, ExitKind, Machine, MachineConfig, Policy, RunResult};
+use crate::{CostModel, ExitKind, KernelAbi, Machine, MachineConfig, Policy, RunResult};
 
 const MS: u64 = 1_000_000;
 
 fn core_only() -> Policy {
-    let image = Image::from_linked("core", Linked::default(), &environment(), Engine::Interpreter);
+    let image = Image::from_linked(
+        "core",
+        Linked::default(),
+        &environment(KernelAbi::NEWEST),
+        Engine::Interpreter,
+    );
     Policy {
+        abi: KernelAbi::NEWEST,
         name: "core".to_owned(),
         image: image.expect("an empty program links"),
         ops: OpsTable::empty(),

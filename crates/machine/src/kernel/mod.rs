@@ -60,7 +60,9 @@ pub(crate) use permission::Permission;
 pub(crate) use rq::Rq;
 pub(crate) use rt::{RtEntity, RtQueues};
 pub(crate) use spinners::Spinners;
-pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
+pub(crate) use task::{
+    DsqRef, OpsState, Phase, ScxState, Slot, Stage, StateFlags, Task, state_flags,
+};
 pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
 pub(crate) use turns::{PAUSE_OPS, Turns};
@@ -107,6 +109,8 @@ pub(crate) struct Kernel {
     pub(crate) caches: Caches,
     pub(crate) cpus: Vec<Rq>,
     pub(crate) tasks: Tasks,
+    /// How the state of a task is written.
+    pub(crate) states: StateFlags,
     pub(crate) idle: IdleCpus,
     /// All CPUs of the machine.
     pub(crate) all_cpus: CpuMask,

@@ -9,6 +9,8 @@ use crate::abi;
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
 use crate::dsq::Dsq;
+use crate::interface::KernelAbi;
+use crate::interface::constants::constant;
 use crate::layout::offsets::task as field;
 
 /// A task's place in the table of tasks, and in the slab of `task_struct`s. Reused after the task is gone.
@@ -64,7 +66,16 @@ pub(crate) enum Stage {
     Exit,
 }
 
-/// The state of a task within sched_ext (`enum scx_task_state`).
+/// The bits of `p->scx.flags` for each [`ScxState`].
+pub(crate) type StateFlags = [u32; 4];
+
+/// `SCX_TASK_NONE`, `_INIT`, `_READY`, `_ENABLED` of a release.
+pub(crate) fn state_flags(abi: KernelAbi) -> StateFlags {
+    ["NONE", "INIT", "READY", "ENABLED"]
+        .map(|state| constant(&format!("SCX_TASK_{state}"), abi).unwrap_or(0) as u32)
+}
+
+/// The state of a task within sched_ext (`enum scx_task_state`); its number is an index of [`StateFlags`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub(crate) enum ScxState {
@@ -245,8 +256,8 @@ impl Task {
 
     /// Writes `p->scx.flags`.
     #[inline]
-    pub(crate) fn publish_flags(&self, mem: &Memory) -> Result<(), Trap> {
-        let mut flags = (self.scx_state as u32) << abi::ent::STATE_SHIFT;
+    pub(crate) fn publish_flags(&self, mem: &Memory, states: &StateFlags) -> Result<(), Trap> {
+        let mut flags = states[self.scx_state as usize];
         if self.queued {
             flags |= abi::ent::QUEUED;
         }

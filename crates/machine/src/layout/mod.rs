@@ -2,9 +2,7 @@
 //! their fields. Contains only fields that the machine updates; a program that reads another one ends in a trap that
 //! names it.
 
-mod constants;
 pub(crate) mod offsets;
 mod types;
 
-pub(crate) use constants::constant;
 pub(crate) use types::kernel_types;

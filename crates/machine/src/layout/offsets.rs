@@ -126,7 +126,8 @@ pub(crate) mod exit_info {
     pub(crate) const MSG: u64 = 40;
     pub(crate) const DUMP: u64 = 48;
     pub(crate) const EXIT_CPU: u64 = 56;
-    pub(crate) const SIZE: u64 = 64;
+    pub(crate) const FLAGS: u64 = 64;
+    pub(crate) const SIZE: u64 = 72;
 }
 
 /// `struct scx_init_task_args`.

@@ -2,13 +2,17 @@
 
 use fairground_bpf::{Field, TargetTypes, TypeRef};
 
-use super::constants;
 use super::offsets::{
     self, cgroup, cgroup_init_args, cmask, exit_info, init_task_args, rq, sched_entity, sched_info,
     scx_entity, task, thread_info,
 };
 use crate::abi;
+use crate::interface::constants::{ENUMERATIONS, EXIT_KIND, PREEMPT_REASON};
+use crate::interface::{KernelAbi, has_member, types::has};
 use crate::op::Op;
+
+/// The cid form of the table of callbacks.
+const CID_FORM: &str = "sched_ext_ops_cid";
 
 /// The plain types that structures are made of.
 struct Basic {
@@ -69,19 +73,35 @@ fn at<'a>(name: &'a str, offset: u64, ty: TypeRef) -> Field<'a> {
     Field::at(name, offset as u32, ty)
 }
 
+/// A structure with the members that kernels of a release have, if they have the structure.
+fn structure_in(
+    t: &mut TargetTypes,
+    abi: KernelAbi,
+    name: &str,
+    size: u64,
+    fields: &[Field<'_>],
+) -> TypeRef {
+    if !has(name, abi) {
+        return t.declare(name);
+    }
+    let there = fields.iter().filter(|field| has(&format!("{name}.{}", field.name()), abi));
+    let there: Vec<Field<'_>> = there.cloned().collect();
+    structure(t, name, size, &there)
+}
+
 fn structure(t: &mut TargetTypes, name: &str, size: u64, fields: &[Field<'_>]) -> TypeRef {
     t.structure(name, size as u32, fields)
 }
 
-/// Every type that a program may relocate against.
-pub(crate) fn kernel_types() -> TargetTypes {
+/// Every type that a program may relocate against in kernels of a release.
+pub(crate) fn kernel_types(abi: KernelAbi) -> TargetTypes {
     let mut t = TargetTypes::new();
     let b = Basic::new(&mut t);
     let cpumask = cpumask(&mut t, &b);
     let task_decl = t.declare("task_struct");
     let task_ptr = t.pointer(task_decl);
     let groups = cgroups(&mut t, &b);
-    task_struct(&mut t, &b, task_ptr, cpumask, &groups);
+    task_struct(&mut t, &b, (task_ptr, cpumask), &groups, abi);
     structure(
         &mut t,
         "rq",
@@ -97,11 +117,16 @@ pub(crate) fn kernel_types() -> TargetTypes {
             at("lost_idle_time", rq::LOST_IDLE_TIME, b.ulong),
         ],
     );
-    arguments(&mut t, &b, groups.cgroup_ptr, task_ptr);
-    kfunc_arguments(&mut t, &b);
-    iterators(&mut t, &b);
-    sched_ext_ops(&mut t, &b);
-    constants::enumerations(&mut t);
+    arguments(&mut t, &b, (groups.cgroup_ptr, task_ptr), abi);
+    kfunc_arguments(&mut t, &b, abi);
+    iterators(&mut t, &b, abi);
+    sched_ext_ops(&mut t, &b, abi);
+    for enumeration in ENUMERATIONS {
+        let values = enumeration.values(abi);
+        if !values.is_empty() {
+            t.enumeration(enumeration.name, enumeration.bytes, false, &values);
+        }
+    }
     t
 }
 
@@ -200,14 +225,15 @@ fn entity(t: &mut TargetTypes, b: &Basic) -> TypeRef {
 fn task_struct(
     t: &mut TargetTypes,
     b: &Basic,
-    task_ptr: TypeRef,
-    cpumask: TypeRef,
+    (task_ptr, cpumask): (TypeRef, TypeRef),
     groups: &CgroupTypes,
+    abi: KernelAbi,
 ) {
     let cpumask_ptr = t.pointer(cpumask);
     let se = entity(t, b);
-    let scx = structure(
+    let scx = structure_in(
         t,
+        abi,
         "sched_ext_entity",
         scx_entity::SIZE,
         &[
@@ -273,10 +299,16 @@ fn task_struct(
     );
 }
 
-fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: TypeRef) {
-    let kind = t.enumeration("scx_exit_kind", 4, false, constants::EXIT_KIND);
-    structure(
+fn arguments(
+    t: &mut TargetTypes,
+    b: &Basic,
+    (cgroup_ptr, task_ptr): (TypeRef, TypeRef),
+    abi: KernelAbi,
+) {
+    let kind = t.enumeration(EXIT_KIND.name, EXIT_KIND.bytes, false, &EXIT_KIND.values(abi));
+    structure_in(
         t,
+        abi,
         "scx_exit_info",
         exit_info::SIZE,
         &[
@@ -287,6 +319,7 @@ fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: Type
             at("bt_len", exit_info::BT_LEN, b.u32),
             at("msg", exit_info::MSG, b.ptr_char),
             at("dump", exit_info::DUMP, b.ptr_char),
+            at("flags", exit_info::FLAGS, b.u64),
             at("exit_cpu", exit_info::EXIT_CPU, b.s32),
         ],
     );
@@ -300,8 +333,9 @@ fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: Type
         ],
     );
     structure(t, "scx_exit_task_args", 1, &[at("cancelled", 0, b.boolean)]);
-    structure(
+    structure_in(
         t,
+        abi,
         "scx_cgroup_init_args",
         cgroup_init_args::SIZE,
         &[
@@ -312,7 +346,8 @@ fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: Type
         ],
     );
     structure(t, "scx_cpu_acquire_args", 0, &[]);
-    let reason = t.enumeration("scx_cpu_preempt_reason", 4, false, constants::PREEMPT_REASON);
+    let reasons = PREEMPT_REASON.values(abi);
+    let reason = t.enumeration(PREEMPT_REASON.name, PREEMPT_REASON.bytes, false, &reasons);
     structure(t, "scx_cpu_release_args", 16, &[at("reason", 0, reason), at("task", 8, task_ptr)]);
     structure(
         t,
@@ -339,12 +374,13 @@ fn mempolicy(t: &mut TargetTypes, b: &Basic) -> TypeRef {
 }
 
 /// Arguments of kernel functions that have more than five (6.19), and types that programs share with the kernel.
-fn kfunc_arguments(t: &mut TargetTypes, b: &Basic) {
+fn kfunc_arguments(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
     let words = ["dsq_id", "slice", "vtime", "enq_flags"].into_iter().zip(0..);
     let words: Vec<_> = words.map(|(name, word)| at(name, 8 * word, b.u64)).collect();
-    structure(t, "scx_bpf_dsq_insert_vtime_args", 32, &words);
-    structure(
+    structure_in(t, abi, "scx_bpf_dsq_insert_vtime_args", 32, &words);
+    structure_in(
         t,
+        abi,
         "scx_bpf_select_cpu_and_args",
         24,
         &[at("prev_cpu", 0, b.s32), at("wake_flags", 8, b.u64), at("flags", 16, b.u64)],
@@ -353,14 +389,15 @@ fn kfunc_arguments(t: &mut TargetTypes, b: &Basic) {
     t.typedef("atomic_t", atomic);
 }
 
-fn iterators(t: &mut TargetTypes, b: &Basic) {
+fn iterators(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
     let six = t.array(b.u64, 6);
     structure(t, "bpf_iter_scx_dsq", 48, &[at("__opaque", 0, six)]);
     let one = t.array(b.u64, 1);
     structure(t, "bpf_iter_num", 8, &[at("__opaque", 0, one)]);
     let bits = t.array(b.u64, 0);
-    structure(
+    structure_in(
         t,
+        abi,
         "scx_cmask",
         cmask::BITS,
         &[
@@ -373,7 +410,7 @@ fn iterators(t: &mut TargetTypes, b: &Basic) {
 }
 
 /// The table of callbacks: programs ask whether a member exists.
-fn sched_ext_ops(t: &mut TargetTypes, b: &Basic) {
+fn sched_ext_ops(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
     let function = t.void_pointer();
     let char = t.signed("char", 1);
     let name = t.array(char, abi::OPS_NAME_LEN);
@@ -384,9 +421,18 @@ fn sched_ext_ops(t: &mut TargetTypes, b: &Basic) {
         ("timeout_ms", b.u32),
         ("exit_dump_len", b.u32),
         ("hotplug_seq", b.u64),
+        ("sub_cgroup_id", b.u64),
         ("name", name),
     ]);
+    members.retain(|(name, _)| has_member(name, abi));
     t.structure_in_order("sched_ext_ops", &members);
+    if has(CID_FORM, abi) {
+        let of_cids =
+            |name| Op::ALL.iter().find(|op| op.name() == name).map(|op| op.cid_form_name());
+        let members: Vec<_> =
+            members.iter().map(|(name, ty)| (of_cids(*name).unwrap_or(name), *ty)).collect();
+        t.structure_in_order(CID_FORM, &members);
+    }
 }
 
 #[cfg(test)]
@@ -395,7 +441,7 @@ mod tests {
 
     #[test]
     fn btf_and_offsets_agree() {
-        let types = kernel_types();
+        let types = kernel_types(KernelAbi::NEWEST);
         let offset = |path| types.offset_of("task_struct", path).expect("the member exists").0;
         assert_eq!(u64::from(offset("scx.slice")), task::SLICE);
         assert_eq!(u64::from(offset("scx.dsq_vtime")), task::DSQ_VTIME);
@@ -411,7 +457,7 @@ mod tests {
 
     #[test]
     fn a_cgroups_block_has_room_for_its_parts() {
-        let types = kernel_types();
+        let types = kernel_types(KernelAbi::NEWEST);
         let offset = |structure, path| types.offset_of(structure, path).map(|(offset, _)| offset);
         assert_eq!(offset("cgroup", "self.parent"), Some(cgroup::CSS_PARENT as u32));
         assert_eq!(offset("cgroup", "ancestors"), Some(cgroup::ANCESTORS as u32));
@@ -435,7 +481,7 @@ mod tests {
     /// No two members of the hand-made layouts overlap, and every one lies inside.
     #[test]
     fn members_do_not_overlap() {
-        let types = kernel_types();
+        let types = kernel_types(KernelAbi::NEWEST);
         let members = [
             "scx",
             "se",

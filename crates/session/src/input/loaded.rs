@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairground_bpf::Object;
-use fairground_machine::{Engine, Policy, PolicyError};
+use fairground_machine::{Policy, PolicyError};
 
 use super::build::{SOURCE_END, bytes_of_source};
 use super::published::object_of;
+use super::scheduler::CompileFor;
 use super::split_set;
 use crate::failure::{Failure, did_you_mean};
 
@@ -24,19 +25,19 @@ pub(super) struct Loaded {
     pub(super) object: Arc<Object>,
     /// The bytes that a kernel loads.
     pub(super) bytes: Arc<[u8]>,
-    policies: Mutex<Vec<(Engine, Policy)>>,
+    policies: Mutex<Vec<(CompileFor, Policy)>>,
 }
 
 impl Loaded {
-    /// Its policy for an engine, as [`Policy::load`].
-    pub(super) fn policy(&self, engine: Engine) -> Result<Policy, PolicyError> {
+    /// Its policy for an engine and a kernel, as [`Policy::load_for`].
+    pub(super) fn policy(&self, target: CompileFor) -> Result<Policy, PolicyError> {
         // A panic with the lock held leaves the list as it was.
         let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, policy)) = policies.iter().find(|(of, _)| *of == engine) {
+        if let Some((_, policy)) = policies.iter().find(|(of, _)| *of == target) {
             return Ok(policy.clone());
         }
-        let policy = Policy::load(&self.object, engine)?;
-        policies.push((engine, policy.clone()));
+        let policy = Policy::load_for(&self.object, target.engine, target.abi)?;
+        policies.push((target, policy.clone()));
         Ok(policy)
     }
 
@@ -123,7 +124,7 @@ mod tests {
             let object = fairground_policies::get(policy).expect("it is there").object;
             fs::write(&path, object).expect("it is written");
             let loaded = read(&path.display().to_string()).expect("an object");
-            loaded.policy(Engine::Jit).expect("a scheduler").name().to_owned()
+            loaded.policy(CompileFor::default()).expect("a scheduler").name().to_owned()
         };
         assert_eq!([named("sd"), named("o1"), named("sd")], ["sd", "o1", "sd"]);
     }

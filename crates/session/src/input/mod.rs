@@ -25,7 +25,9 @@ pub(crate) use loader::is_loader;
 pub use profile::{Profile, read_profiles};
 pub use published::scheduler_store;
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
-pub use scheduler::{Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set};
+pub use scheduler::{
+    CompileFor, Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set,
+};
 pub use settings::{Variant, at_settings, one_variant, variants};
 pub use target::{OWN_SCHEDULER, Target, is_knob, split_knobs};
 pub use topology::TOPOLOGY_FORMAT;

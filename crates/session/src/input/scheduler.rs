@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use fairground_bpf::{Global, Object};
 use fairground_machine::{
-    Engine, Policy, Setting, Topology, is_kernel_constant, is_number, root_of,
+    Engine, KernelAbi, Policy, Setting, Topology, is_kernel_constant, is_number, root_of,
 };
 use fairground_realkernel::job::SchedulerSetup;
 
 use super::Profile;
 use super::loaded::{self, Loaded};
 use crate::failure::Failure;
+use crate::spec::{EngineChoice, SchedulerSpec};
 
 /// A scheduler's object, for any target.
 #[derive(Debug)]
@@ -31,6 +32,27 @@ pub struct SchedulerObject {
     pub settings: Vec<Setting>,
     /// What else its profile does on a real kernel.
     pub setup: SchedulerSetup,
+}
+
+/// What an object is compiled for: an engine, and the interface of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileFor {
+    /// How its instructions are executed.
+    pub engine: Engine,
+    /// The release whose interface it finds.
+    pub abi: KernelAbi,
+}
+
+impl From<EngineChoice> for CompileFor {
+    fn from(engine: EngineChoice) -> Self {
+        CompileFor { engine: engine.into(), ..CompileFor::default() }
+    }
+}
+
+impl From<&SchedulerSpec> for CompileFor {
+    fn from(spec: &SchedulerSpec) -> Self {
+        CompileFor { engine: spec.engine.into(), abi: spec.kernel_abi.0 }
+    }
 }
 
 /// A scheduler, compiled and ready for any number of simulated machines.
@@ -141,17 +163,18 @@ impl Scheduler {
     pub fn load(
         spec: &str,
         profile: Option<(&Profile, &Topology)>,
-        engine: Engine,
+        target: CompileFor,
     ) -> Result<Self, Failure> {
         let (name, _) = split_set(spec);
         let (loaded, set) = loaded::read_spec(spec)?;
         let object = SchedulerObject::of(spec, set, &loaded, profile)?;
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let policy = match profile {
-            None => loaded.policy(engine).map_err(|e| failed(&e))?,
+            None => loaded.policy(target).map_err(|e| failed(&e))?,
             Some((profile, topology)) => {
                 let setup = profile.setup(&object.object, topology)?;
-                let policy = Policy::load(&object.object, engine).map_err(|e| failed(&e))?;
+                let policy = Policy::load_for(&object.object, target.engine, target.abi);
+                let policy = policy.map_err(|e| failed(&e))?;
                 policy.with_setup(&setup).map_err(|e| failed(&e))?
             }
         };

@@ -54,7 +54,7 @@ impl Charges {
     pub fn under(run: &RunSpec, workload: &Workload) -> Result<Self, Failure> {
         let resolved = run.resolve(workload, false)?;
         let spec = run.scheduler.sched.first().map_or("", String::as_str);
-        let scheduler = Scheduler::load(spec, None, run.scheduler.engine.into())?;
+        let scheduler = Scheduler::load(spec, None, (&run.scheduler).into())?;
         let (cost, length_ns) =
             (resolved.machine.cost.clone(), resolved.duration_ns.min(COUNTED_NS));
         let settings = resolved.variants.into_iter().next().map_or(Vec::new(), |v| v.settings);

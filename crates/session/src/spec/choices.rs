@@ -1,13 +1,14 @@
 //! Options that take one of a few words.
 
 use clap::ValueEnum;
-use fairground_machine::{Engine, NullLoads, SleepTimers};
+use clap::builder::PossibleValue;
+use fairground_machine::{Engine, KernelAbi, NullLoads, SleepTimers};
 use fairground_realkernel::vm::VmMode;
 use fairground_workload::LockModel;
 
 use super::words::{self, as_words};
 
-as_words!(EngineChoice, NullLoadsChoice, TimersChoice, LocksChoice, VmModeChoice);
+as_words!(EngineChoice, NullLoadsChoice, TimersChoice, LocksChoice, VmModeChoice, KernelAbiChoice);
 
 /// How the scheduler's instructions are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -25,6 +26,33 @@ impl From<EngineChoice> for Engine {
             EngineChoice::Jit => Engine::Jit,
             EngineChoice::Interpreter => Engine::Interpreter,
         }
+    }
+}
+
+/// The release of Linux whose sched_ext interface the simulated kernel offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelAbiChoice(pub KernelAbi);
+
+impl KernelAbiChoice {
+    /// Every release.
+    const ALL: [KernelAbiChoice; KernelAbi::ALL.len()] = {
+        let mut all = [KernelAbiChoice(KernelAbi::NEWEST); KernelAbi::ALL.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = KernelAbiChoice(KernelAbi::ALL[at]);
+            at += 1;
+        }
+        all
+    };
+}
+
+impl ValueEnum for KernelAbiChoice {
+    fn value_variants<'a>() -> &'a [Self] {
+        &KernelAbiChoice::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.0.name()))
     }
 }
 

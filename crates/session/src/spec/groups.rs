@@ -7,7 +7,9 @@ use std::str::FromStr;
 use clap::{ArgAction, Args};
 use serde::{Deserialize, Serialize};
 
-use super::choices::{EngineChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice};
+use super::choices::{
+    EngineChoice, KernelAbiChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice,
+};
 use super::words;
 
 /// The default target: the simulated machine.
@@ -133,6 +135,11 @@ pub struct SchedulerSpec {
     /// How the scheduler's instructions are executed: both engines give the same result
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub engine: EngineChoice,
+
+    /// The release of Linux whose sched_ext interface the simulated kernel offers: an object takes the branches that it takes
+    /// there
+    #[arg(long, value_enum, default_value_t = KernelAbiChoice::default(), value_name = "RELEASE", help_heading = "Machine")]
+    pub kernel_abi: KernelAbiChoice,
 
     /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
     #[arg(long, value_enum, default_value_t = NullLoadsChoice::Error)]

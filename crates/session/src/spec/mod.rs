@@ -9,7 +9,9 @@ mod groups;
 mod resolve;
 mod words;
 
-pub use choices::{EngineChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice};
+pub use choices::{
+    EngineChoice, KernelAbiChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice,
+};
 pub(crate) use groups::ALL_VARIABLES;
 pub use groups::{
     BUFFER_KIB_DEFAULT, COSTS_DEFAULT, CPUS_DEFAULT, INSTRUCTION_NS_DEFAULT, LocksSpec,

@@ -7,7 +7,9 @@ use fairground_realkernel::job::HOLD_NS_MAX;
 use fairground_realkernel::vm::VmConfig;
 use fairground_workload::Workload;
 
-use super::{CPUS_DEFAULT, MachineSpec, RunSpec, TopologySpec, VariablesSpec, VmModeChoice};
+use super::{
+    CPUS_DEFAULT, KernelAbiChoice, MachineSpec, RunSpec, TopologySpec, VariablesSpec, VmModeChoice,
+};
 use crate::failure::Failure;
 use crate::input::{
     Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
@@ -23,8 +25,8 @@ pub(crate) const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
 /// Options that a real kernel cannot follow. Those with an effect on every simulated run (`costs`, `timers`) are not
 /// among them: a comparison of targets states them for its simulated runs.
-const SIMULATED_ONLY: [&str; 7] =
-    ["hz", "cost", "check", "lead_in", "max_events", "show_globals", "expect"];
+const SIMULATED_ONLY: [&str; 8] =
+    ["hz", "cost", "check", "lead_in", "max_events", "show_globals", "expect", "kernel_abi"];
 
 /// A spec, checked. The workload and the schedulers are found apart: some commands have their own.
 #[derive(Debug)]
@@ -241,6 +243,7 @@ impl RunSpec {
         machine.cost.clear();
         machine.check = false;
         self.variables = VariablesSpec::default();
+        self.scheduler.kernel_abi = KernelAbiChoice::default();
         self
     }
 }
