@@ -70,8 +70,8 @@ class Point:
     hz: int | None = None
     #: What ends a sleep: ``"hrtimer"`` or ``"jiffies"``.
     timers: str = "hrtimer"
-    #: The cost preset.
-    costs: str = "modern"
+    #: The cost preset; ``"modern"`` by default.
+    costs: str | None = None
     #: What an instruction takes, ns (1, 2, 4 or 8), for a preset that was measured in a guest that counts them; 8 by default.
     instruction_ns: int | None = None
     #: Changes of costs: names and values.

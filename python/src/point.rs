@@ -86,7 +86,7 @@ fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
         large("seed", Some(spec.machine.seed)),
         number("hz", machine.map(|machine| machine.hz)),
         word("timers"),
-        word("costs"),
+        text("costs", machine.map(|machine| machine.cost.preset_name())),
         word("locks"),
         large("lead_in_ns", machine.map(|machine| machine.lead_in_ns)),
         list("profile"),

@@ -26,7 +26,7 @@ fn recorded_with(
     let workload = find_workload(words).expect("a workload of the library");
     let machine = MachineSpec {
         cpus: Some(cpus),
-        costs: costs.to_owned(),
+        costs: Some(costs.to_owned()),
         duration: Some(duration.to_owned()),
         ..MachineSpec::default()
     };

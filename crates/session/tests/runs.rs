@@ -83,7 +83,7 @@ fn a_recording_says_what_made_it() {
         topology: Some(TopologySpec::Word("1x2x2".to_owned())),
         hz: Some(1000),
         timers: TimersChoice::Jiffies,
-        costs: "linux-6.1".to_owned(),
+        costs: Some("linux-6.1".to_owned()),
         cost: vec!["tick_ns=7".to_owned(), "wakeup_ns=9".to_owned()],
         ..MachineSpec::default()
     };
@@ -107,7 +107,7 @@ fn a_recording_says_what_made_it() {
         topology: origin.topology.map(TopologySpec::Word),
         hz: origin.hz,
         timers: TimersChoice::from_str(&origin.timers.expect("timers"), false).expect("a choice"),
-        costs: origin.costs.expect("costs"),
+        costs: origin.costs,
         cost: origin.cost.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         ..MachineSpec::default()
     };

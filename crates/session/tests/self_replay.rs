@@ -2,8 +2,8 @@
 
 use fairground_analysis::{Analysis, Options};
 use fairground_session::{
-    Charges, MachineSpec, Near, OwnScheduler, Plan, RunSpec, Scheduler, SchedulerSpec, Unwatched,
-    find_workload, nearness, recorded_machine, replay_workload,
+    COSTS_DEFAULT, Charges, MachineSpec, Near, OwnScheduler, Plan, RunSpec, Scheduler,
+    SchedulerSpec, Unwatched, find_workload, nearness, recorded_machine, replay_workload,
 };
 use fairground_trace::{Trace, read, write_ftrace};
 
@@ -31,7 +31,7 @@ fn switches_off(trace: &Trace) -> (f64, Near) {
     let own = OwnScheduler::of(&trace.origin).expect("it is known").expect("the recording tells");
     let spec = words(&own.spec, recorded_machine(&MachineSpec::default(), trace));
     let make = |charges| replay_workload("replay", trace, charges).expect("a workload").0;
-    let first = make(Charges::of(&spec.machine.cost_model().expect("costs")));
+    let first = make(Charges::of(&spec.machine.cost_model(COSTS_DEFAULT).expect("costs")));
     let workload = make(Charges::under(&spec, &first).expect("it runs"));
     let run = spec.resolve(&workload, false).expect("a machine");
     let scheduler = Scheduler::load(&own.spec, None, Default::default()).expect("a scheduler");

@@ -1,7 +1,7 @@
 //! A spec of a run: its options, the names in files and programs, and what is refused.
 
 use clap::{FromArgMatches, Parser};
-use fairground_session::RunSpec;
+use fairground_session::{RunSpec, find_workload};
 use serde_json::{Map, Value, json};
 
 #[derive(Parser)]
@@ -55,4 +55,28 @@ fn what_is_wrong_is_named() {
         assert!(wrong.is_type, "{wrong}");
     }
     assert!(wrong(json!({ "seed": -1 })).to_string().starts_with("seed: invalid value"));
+}
+
+#[test]
+fn beside_a_guest_the_machine_has_the_costs_of_its_kernel() {
+    let workload = find_workload("hogs:1").expect("a workload of the library");
+    let resolved = |line: &str| {
+        let spec = CommandLine::try_parse_from(line.split_whitespace()).expect("a line").spec;
+        let run = spec.resolve(&workload, false).expect("a run");
+        (run.machine.cost.preset_name().to_owned(), run.notes)
+    };
+    let (preset, notes) = resolved("run hogs:1 --on sim,vm:7.2");
+    assert_eq!(preset, "linux-7.2-scx");
+    let told = "costs of the simulated machine: linux-7.2-scx, for the kernel of vm:7.2 beside it; --costs takes others";
+    assert_eq!(notes, [told]);
+    // The first of several guests counts.
+    assert_eq!(resolved("run hogs:1 --on vm:6.1,sim,host,vm:7.2").0, "linux-6.1");
+    for line in [
+        "run hogs:1",
+        "run hogs:1 --on sim,host",
+        "run hogs:1 --on sim,vm:7.2 --costs modern",
+        "run hogs:1 --on sim,vm:7.2 --vm-mode fast",
+    ] {
+        assert_eq!(resolved(line), ("modern".to_owned(), vec![]), "{line}");
+    }
 }

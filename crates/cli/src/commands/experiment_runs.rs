@@ -127,5 +127,7 @@ pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
     if machine.timers == TimersChoice::Jiffies {
         made.set(&section, "timers", Cell::text("jiffies"));
     }
-    made.set(&section, "costs", Cell::text(&machine.costs));
+    if let TargetReport::Simulated { machine, .. } = &outcome.report {
+        made.set(&section, "costs", Cell::text(machine.cost.preset_name()));
+    }
 }

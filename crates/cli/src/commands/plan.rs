@@ -151,7 +151,8 @@ impl<'a> RunPlan<'a> {
         let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
         let progress = Progress::new(quiet, steps);
         let mut outcomes = Vec::with_capacity(columns.len());
-        let mut notes = left_out(targets, &prepared.schedulers);
+        let mut notes = prepared.run.notes.clone();
+        notes.extend(left_out(targets, &prepared.schedulers));
         for column in &columns {
             let label = column.label(targets.len() > 1);
             if !progress.goes_on() {

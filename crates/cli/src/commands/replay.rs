@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
 use fairground_session::{
-    CHUNK_NS, Charges, Failure, MachineSpec, OwnScheduler, Recording, RunSpec, SchedulerSpec,
-    nearness, recorded_machine, replay_workload,
+    CHUNK_NS, COSTS_DEFAULT, Charges, Failure, MachineSpec, OwnScheduler, Recording, RunSpec,
+    SchedulerSpec, nearness, recorded_machine, replay_workload,
 };
 use fairground_trace::{TaskId, Trace};
 use fairground_workload::{ReplayNotes, Workload, to_toml};
@@ -90,7 +90,7 @@ impl<'a> Replay<'a> {
     fn workload(&self, recording: &Recording) -> Result<(Workload, ReplayNotes), Failure> {
         let failed = |e| Failure::new(format_args!("{}: {e}", recording.name));
         let make = |charges| replay_workload("replay", &recording.trace, charges).map_err(failed);
-        let charges = Charges::of(&self.machine.cost_model()?);
+        let charges = Charges::of(&self.machine.cost_model(COSTS_DEFAULT)?);
         let Some(own) = &self.own else { return make(charges) };
         let (workload, _) = make(charges)?;
         make(Charges::under(&self.own_spec(own), &workload)?)

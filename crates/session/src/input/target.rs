@@ -51,6 +51,19 @@ impl Target {
         }
     }
 
+    /// The preset of costs that was measured on its kernel, or on the nearest one, where a guest's clock counts
+    /// instructions. `None`: no preset is of that machine.
+    pub fn cost_preset(&self) -> Option<&'static str> {
+        match self {
+            Target::Vm(kernel) if kernel == "6.1" || kernel.starts_with("6.1-") => {
+                Some("linux-6.1")
+            }
+            Target::Vm(_) if self.takes_schedulers() => Some("linux-7.2-scx"),
+            Target::Vm(_) => Some("linux-7.2"),
+            Target::Sim | Target::Host => None,
+        }
+    }
+
     /// The schedulers that run there when none is named.
     pub fn default_scheduler(&self) -> &'static str {
         if self.is_real() { OWN_SCHEDULER } else { "cfs" }
@@ -97,6 +110,17 @@ mod tests {
         for text in ["", "vm:", "simulation", "host:1", "6.1"] {
             assert!(Target::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn costs_are_those_of_a_guests_kernel() {
+        let preset = |text| Target::parse(text).expect(text).cost_preset();
+        assert_eq!(preset("vm:6.1"), Some("linux-6.1"));
+        assert_eq!(preset("vm:6.12"), Some("linux-7.2"));
+        for text in ["vm:7.2", "vm:newest-rt", "vm"] {
+            assert_eq!(preset(text), Some("linux-7.2-scx"), "{text}");
+        }
+        assert_eq!((preset("sim"), preset("host")), (None, None));
     }
 
     #[test]

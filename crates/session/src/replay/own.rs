@@ -84,8 +84,8 @@ pub fn recorded_machine(asked: &MachineSpec, trace: &Trace) -> MachineSpec {
     if let (true, Some(timers)) = (machine.timers == usual.timers, timers) {
         machine.timers = timers;
     }
-    if let (true, Some(costs)) = (machine.costs == usual.costs, &origin.costs) {
-        machine.costs.clone_from(costs);
+    if let (None, Some(costs)) = (&machine.costs, &origin.costs) {
+        machine.costs = Some(costs.clone());
         let changed = origin.cost.iter().map(|(name, value)| format!("{name}={value}"));
         machine.cost.splice(0..0, changed);
     }
@@ -142,8 +142,8 @@ mod tests {
         assert_eq!((usual.hz, usual.timers, usual.cpus), (Some(1000), TimersChoice::Jiffies, None));
         assert_eq!(usual.topology, Some("1x1x2".parse().unwrap()));
         assert_eq!(
-            (usual.costs.as_str(), &usual.cost[..]),
-            ("linux-2.6", &["tick_ns=7".to_owned()][..])
+            (usual.costs.as_deref(), &usual.cost[..]),
+            (Some("linux-2.6"), &["tick_ns=7".to_owned()][..])
         );
         trace.origin.tunables = vec![("max_newidle_lb_cost".to_owned(), "9000".to_owned())];
         let usual = recorded_machine(&MachineSpec::default(), &trace);
@@ -158,12 +158,12 @@ mod tests {
         let asked = MachineSpec {
             cpus: Some(4),
             hz: Some(100),
-            costs: "zero".to_owned(),
+            costs: Some("zero".to_owned()),
             ..MachineSpec::default()
         };
         let asked = recorded_machine(&asked, &trace);
         assert_eq!((asked.cpus, asked.topology, asked.hz), (Some(4), None, Some(100)));
-        assert_eq!((asked.costs.as_str(), asked.cost.len()), ("zero", 0));
+        assert_eq!((asked.costs.as_deref(), asked.cost.len()), (Some("zero"), 0));
         // Of a machine with other CPUs.
         trace.origin.topology = Some("1x4x1".to_owned());
         assert_eq!(recorded_machine(&MachineSpec::default(), &trace).cpus, Some(2));

@@ -20,7 +20,7 @@ const MEMORY_MIB_DEFAULT: u32 = 1024;
 pub const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
 /// CPUs when neither their number nor a topology is given.
 pub const CPUS_DEFAULT: u32 = 2;
-/// The default preset of costs.
+/// The preset of costs where none is given and no guest of a known kernel stands beside the simulated machine.
 pub const COSTS_DEFAULT: &str = "modern";
 /// What an instruction takes in a virtual machine by default, ns.
 pub const INSTRUCTION_NS_DEFAULT: u64 = 8;
@@ -110,8 +110,8 @@ impl Default for TargetSpec {
 #[serde(default)]
 pub struct SchedulerSpec {
     /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source
-    /// (`./mine.bpf.c`), or, on a real kernel, `kernel`: that kernel's own. Several with commas [default: cfs in
-    /// simulation, kernel elsewhere]
+    /// (`./mine.bpf.c`), a published one with options (`scx_lavd:power=powersave`), or, on a real kernel, `kernel`: that
+    /// kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
     #[arg(long, value_delimiter = ',')]
     #[serde(deserialize_with = "words::several")]
     pub sched: Vec<String>,
@@ -215,9 +215,9 @@ pub struct MachineSpec {
     #[arg(long, default_value_t = SEED_DEFAULT, env = "FAIRGROUND_SEED")]
     pub seed: u64,
 
-    /// The cost preset
-    #[arg(long, default_value = COSTS_DEFAULT)]
-    pub costs: String,
+    /// The cost preset [default: beside `vm:KERNEL` that of its kernel, else modern]
+    #[arg(long, value_name = "PRESET")]
+    pub costs: Option<String>,
 
     /// What an instruction takes in a virtual machine whose clock counts them, ns: 1, 2, 4 or 8. At 1 the guest is as
     /// fast as a processor of today, and a run takes eight times as long. Costs that were measured in such a guest
@@ -262,7 +262,7 @@ impl Default for MachineSpec {
             hz: None,
             timers: TimersChoice::default(),
             seed: SEED_DEFAULT,
-            costs: COSTS_DEFAULT.to_owned(),
+            costs: None,
             instruction_ns: None,
             cost: Vec::new(),
             check: false,

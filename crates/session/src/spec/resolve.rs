@@ -8,7 +8,8 @@ use fairground_realkernel::vm::VmConfig;
 use fairground_workload::Workload;
 
 use super::{
-    CPUS_DEFAULT, KernelAbiChoice, MachineSpec, RunSpec, TopologySpec, VariablesSpec, VmModeChoice,
+    COSTS_DEFAULT, CPUS_DEFAULT, KernelAbiChoice, MachineSpec, RunSpec, TopologySpec, VariablesSpec,
+    VmModeChoice,
 };
 use crate::failure::Failure;
 use crate::input::{
@@ -43,6 +44,8 @@ pub struct Resolved {
     pub duration_ns: u64,
     /// How much later the tasks start on a real kernel, ns.
     pub hold_ns: u64,
+    /// What was chosen for the simulated machine because of the other targets, in words.
+    pub notes: Vec<String>,
 }
 
 impl RunSpec {
@@ -68,7 +71,7 @@ impl RunSpec {
         let targets = self.targets()?;
         let variants = variants(&self.scheduler.set)?;
         let later = at_settings(&self.scheduler.at)?;
-        let mut machine = self.machine(callbacks)?;
+        let mut machine = self.machine(&targets, callbacks)?;
         let real = targets.iter().any(Target::is_real);
         if self.machine.lead_in.is_none() && real {
             machine.lead_in_ns = LEAD_IN_BESIDE_REAL_NS;
@@ -78,7 +81,14 @@ impl RunSpec {
         }
         self.refuse_without_effect(&targets, callbacks)?;
         let duration_ns = self.duration_ns(workload)?;
-        Ok(Resolved { targets, machine, variants, later, duration_ns, hold_ns: self.hold_ns()? })
+        let hold_ns = self.hold_ns()?;
+        let notes = self.preset_beside(&targets).map(|(preset, target)| {
+            format!(
+                "costs of the simulated machine: {preset}, for the kernel of {target} beside it; --costs takes others"
+            )
+        });
+        let notes = notes.into_iter().collect();
+        Ok(Resolved { targets, machine, variants, later, duration_ns, hold_ns, notes })
     }
 
     /// Where it runs.
@@ -135,11 +145,11 @@ impl RunSpec {
     /// # Errors
     /// If one of its words means nothing.
     pub fn simulated_machine(&self) -> Result<MachineConfig, Failure> {
-        self.machine(false)
+        self.machine(&[Target::Sim], false)
     }
 
-    /// The simulated machine.
-    fn machine(&self, callbacks: bool) -> Result<MachineConfig, Failure> {
+    /// The simulated machine, beside the other targets.
+    fn machine(&self, targets: &[Target], callbacks: bool) -> Result<MachineConfig, Failure> {
         let spec = &self.machine;
         let mut config = MachineConfig::new(CPUS_DEFAULT);
         match (&spec.topology, spec.cpus) {
@@ -165,7 +175,8 @@ impl RunSpec {
         }
         config.timers = spec.timers.into();
         config.seed = spec.seed;
-        config.cost = spec.cost_model()?;
+        config.cost =
+            spec.cost_model(self.preset_beside(targets).map_or(COSTS_DEFAULT, |it| it.0))?;
         config.trace = TraceOptions { callbacks, ticks: true, calls: self.target.calls };
         config.null_loads = self.scheduler.null_loads.into();
         if let Some(text) = &spec.lead_in {
@@ -175,6 +186,16 @@ impl RunSpec {
         config.check = spec.check;
         config.idle_bound_ns = parse_time_if("--idle-bound", spec.idle_bound.as_deref())?;
         Ok(config)
+    }
+
+    /// The preset of costs that is taken because of a guest beside the simulated machine, with that guest: presets of
+    /// kernels are of guests whose clock counts instructions.
+    fn preset_beside<'t>(&self, targets: &'t [Target]) -> Option<(&'static str, &'t Target)> {
+        let asked = self.machine.costs.is_some() || !targets.contains(&Target::Sim);
+        if asked || self.target.vm_mode != VmModeChoice::Deterministic {
+            return None;
+        }
+        targets.iter().find_map(|target| Some((target.cost_preset()?, target)))
     }
 
     /// Refuses options that have no effect on any of the targets.
@@ -258,12 +279,12 @@ fn refuse_knobs<'s>(mut settings: impl Iterator<Item = &'s Setting>) -> Result<(
 }
 
 impl MachineSpec {
-    /// The machine's costs.
+    /// The machine's costs: of the preset that is named, else of the `usual` one.
     ///
     /// # Errors
     /// An unknown preset or cost, or a value that is none.
-    pub fn cost_model(&self) -> Result<CostModel, Failure> {
-        costs(&self.costs, self.instruction_ns(), &self.cost)
+    pub fn cost_model(&self, usual: &str) -> Result<CostModel, Failure> {
+        costs(self.costs.as_deref().unwrap_or(usual), self.instruction_ns(), &self.cost)
     }
 }
 
