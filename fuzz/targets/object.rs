@@ -6,7 +6,7 @@ mod fixed_hash_seed;
 use std::sync::LazyLock;
 
 use fairground_bpf::{
-    Engine, Env, Field, FuncRef, Host, Image, Linked, Object, Symbols, TargetTypes, link,
+    ConfigValue, Engine, Env, Field, FuncRef, Host, Image, Linked, Object, Symbols, TargetTypes, link,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -63,7 +63,10 @@ fn linked(bytes: &[u8]) -> Option<Linked> {
     }
     let symbols = Symbols {
         kfuncs: &KFUNCS,
-        kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],
+        kconfig: &[
+            ("CONFIG_HZ", ConfigValue::Number(250)),
+            ("LINUX_KERNEL_VERSION", ConfigValue::Number(0x06_0c_00)),
+        ],
         ksyms: &[("runqueues", 0x4000)],
         missing_helpers: &[],
         lacks: &[],

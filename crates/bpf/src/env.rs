@@ -1,6 +1,7 @@
 //! The environment that a program is linked against (types, kfuncs, configuration), and the host that it runs on.
 
 use crate::helpers;
+use crate::link::ConfigValue;
 use crate::memory::Memory;
 use crate::trap::Trap;
 use crate::types::TargetTypes;
@@ -70,7 +71,7 @@ pub struct Env<H> {
     /// Helpers by UAPI number that this environment supplies or replaces.
     pub helpers: Vec<(u32, HostFn<H>)>,
     /// `CONFIG_…` and `LINUX_KERNEL_VERSION` externs.
-    pub kconfig: Vec<(String, u64)>,
+    pub kconfig: Vec<(String, ConfigValue)>,
     /// Kernel variables (`__ksym`) and the guest addresses that they get.
     pub ksyms: Vec<(String, u64)>,
     /// The calls that have a price, with its index in the list of [`crate::Instance::set_prices`]. Other calls cost

@@ -12,7 +12,7 @@ use crate::fold::{Frozen, reachable};
 use crate::host_calls::HostCalls;
 use crate::jit::{self, Code};
 use crate::layout::MapStorage;
-use crate::link::{Symbols, link};
+use crate::link::{ConfigValue, Symbols, link};
 use crate::linked::Linked;
 use crate::object::Object;
 use crate::program::Program;
@@ -72,7 +72,7 @@ impl<H: Host> Image<H> {
         let kfuncs = env.kfunc_names();
         let lacks: Vec<_> = env.lacks.iter().map(|(name, why)| (*name, why.as_str())).collect();
         let kconfig: Vec<_> =
-            env.kconfig.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            env.kconfig.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         let ksyms: Vec<_> = env.ksyms.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let called = object.helpers().into_iter().map(|(number, _)| number);
         let missing_helpers: Vec<u32> = called.filter(|number| !env.has_helper(*number)).collect();
@@ -181,8 +181,11 @@ impl<H> Image<H> {
 }
 
 fn build<H: Host>(linked: Linked, env: &Env<H>, engine: Engine) -> Result<Image<H>, Fault> {
-    let hz = env.kconfig.iter().find(|(name, _)| name == "CONFIG_HZ");
-    let program = Program::new(linked, hz.map_or(DEFAULT_HZ, |(_, hz)| *hz))?;
+    let hz = env.kconfig.iter().find_map(|value| match value {
+        (name, ConfigValue::Number(hz)) if name == "CONFIG_HZ" => Some(*hz),
+        _ => None,
+    });
+    let program = Program::new(linked, hz.unwrap_or(DEFAULT_HZ))?;
     let calls = HostCalls::resolve(&program.linked, env)?;
     let engine = if jit::SUPPORTED { engine } else { Engine::Interpreter };
     Ok(Image { program: Arc::new(program), calls, engine, compiled: Mutex::default() })

@@ -57,7 +57,7 @@ pub use helpers::{builtin_kfuncs, format_bstr, helper_name};
 pub use hint::{prefetch, prefetch_start};
 pub use image::{Engine, Image, Obstacle};
 pub use instance::{Instance, MapsRef};
-pub use link::{Symbols, link};
+pub use link::{ConfigValue, Symbols, link};
 pub use linked::{Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};
 pub use location::{Location, SourceLine};
 pub use memory::Memory;

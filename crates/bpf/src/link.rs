@@ -1,5 +1,6 @@
 //! Links an [`Object`] against a kernel: the result is a [`Linked`] program.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::btf::Kind;
@@ -10,13 +11,22 @@ use crate::linked::{Callee, Fixup, Function, Linked, MapDef};
 use crate::object::{CodeFunction, Extern, ExternKind, Object, Target};
 use crate::types::TargetTypes;
 
+/// A value of the kernel's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigValue {
+    /// A number; a switch is 1.
+    Number(u64),
+    /// A text without its quotes.
+    Text(Cow<'static, str>),
+}
+
 /// The symbols that the kernel offers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Symbols<'a> {
     /// Kernel functions.
     pub kfuncs: &'a [&'a str],
     /// Configuration values (`CONFIG_HZ`, `LINUX_KERNEL_VERSION`).
-    pub kconfig: &'a [(&'a str, u64)],
+    pub kconfig: &'a [(&'a str, ConfigValue)],
     /// Kernel variables and their addresses.
     pub ksyms: &'a [(&'a str, u64)],
     /// BPF helpers that the kernel does not have, of those that the object calls, by number.
@@ -104,7 +114,7 @@ impl<'a> Linker<'a> {
 
     /// Writes a configuration value into the map `.kconfig`.
     fn configure(&self, symbol: &Extern, maps: &mut [MapDef]) -> Result<(), Fault> {
-        let ExternKind::Config { map, offset, size } = symbol.kind else { return Ok(()) };
+        let ExternKind::Config { map, offset, size, text } = symbol.kind else { return Ok(()) };
         let fault = |cause| Err(Fault::at_symbol(&symbol.name, cause));
         let Some(value) = lookup(self.symbols.kconfig, &symbol.name) else {
             if symbol.weak {
@@ -113,13 +123,12 @@ impl<'a> Linker<'a> {
             let (kind, name) = ("configuration value", symbol.name.clone());
             return fault(LoadCause::UnknownExtern { kind, name });
         };
-        let bytes = value.to_le_bytes();
-        let (kept, lost) = bytes.split_at(size as usize);
-        if lost.iter().any(|byte| *byte != 0) {
-            let text = format!("the value {value} in a variable of {size} bytes");
-            return fault(LoadCause::Unsupported(text));
-        }
-        maps[map].initial[offset as usize..(offset + size) as usize].copy_from_slice(kept);
+        let bytes = match config_bytes(&value, size, text) {
+            Ok(bytes) => bytes,
+            Err(problem) => return fault(LoadCause::Unsupported(problem)),
+        };
+        let from = offset as usize;
+        maps[map].initial[from..from + bytes.len()].copy_from_slice(&bytes);
         Ok(())
     }
 
@@ -244,8 +253,29 @@ impl<'a> Linker<'a> {
     }
 }
 
-fn lookup(known: &[(&str, u64)], name: &str) -> Option<u64> {
-    known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+fn lookup<V: Clone>(known: &[(&str, V)], name: &str) -> Option<V> {
+    known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+}
+
+/// What a configuration value writes into a variable of `size` bytes. A text is cut, as by libbpf, so that a zero
+/// follows it.
+fn config_bytes(value: &ConfigValue, size: u64, text: bool) -> Result<Vec<u8>, String> {
+    match value {
+        ConfigValue::Number(number) if !text => {
+            let bytes = number.to_le_bytes();
+            let (kept, lost) = bytes.split_at((size as usize).min(bytes.len()));
+            match lost.iter().all(|byte| *byte == 0) {
+                true => Ok(kept.to_vec()),
+                false => Err(format!("the value {number} in a variable of {size} bytes")),
+            }
+        }
+        ConfigValue::Text(value) if text => {
+            let kept = value.len().min((size as usize).saturating_sub(1));
+            Ok(value.as_bytes()[..kept].to_vec())
+        }
+        ConfigValue::Number(number) => Err(format!("the number {number} in an array of `char`")),
+        ConfigValue::Text(value) => Err(format!("the text \"{value}\" in a number")),
+    }
 }
 
 /// The known name with the fewest edits, if these are few enough for a typing error.

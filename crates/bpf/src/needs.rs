@@ -6,9 +6,9 @@ use crate::btf::Btf;
 use crate::core_reloc::{Resolver, essential_name};
 use crate::env::{Env, Host};
 use crate::helpers;
-use crate::link::{Symbols, link};
+use crate::link::{ConfigValue, Symbols, link};
 use crate::linked::{Fixup, MapKind};
-use crate::object::{ExternKind, Object, ObjectMap, Target, number_of_kind};
+use crate::object::{Extern, ExternKind, Object, ObjectMap, Target, number_of_kind};
 use crate::types::TargetTypes;
 
 /// A map as the object declares it.
@@ -164,9 +164,15 @@ impl Object {
     /// CO-RE relocations without a match in the kernel's types.
     fn unresolved(&self, types: &Btf) -> Vec<Lack> {
         let all: Vec<&str> = self.externs.iter().map(|symbol| symbol.name.as_str()).collect();
-        let values: Vec<(&str, u64)> = all.iter().map(|name| (*name, 0)).collect();
+        let ksyms: Vec<(&str, u64)> = all.iter().map(|name| (*name, 0)).collect();
+        let value = |symbol: &Extern| match symbol.kind {
+            ExternKind::Config { text: true, .. } => ConfigValue::Text("".into()),
+            _ => ConfigValue::Number(0),
+        };
+        let kconfig = self.externs.iter().map(|symbol| (symbol.name.as_str(), value(symbol)));
+        let kconfig: Vec<_> = kconfig.collect();
         let symbols =
-            Symbols { kfuncs: &all, kconfig: &values, ksyms: &values, ..Symbols::default() };
+            Symbols { kfuncs: &all, kconfig: &kconfig, ksyms: &ksyms, ..Symbols::default() };
         let types = TargetTypes { btf: types.clone() };
         let Ok(linked) = link(self, &types, &symbols) else { return Vec::new() };
         let mut found = Vec::new();

@@ -1,12 +1,13 @@
 //! Parsing of compiled objects: callbacks, variables, maps, and requirements of the kernel.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use crate::compile::compile;
 use crate::support::Recorder;
 use fairground_bpf::{
-    Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause, MapKind,
-    Object, OpsValue, Symbols, TargetTypes, Trap, TrapKind, link,
+    ConfigValue, Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause,
+    MapKind, Object, OpsValue, Symbols, TargetTypes, Trap, TrapKind, link,
 };
 
 fn bytes() -> &'static [u8] {
@@ -20,7 +21,11 @@ fn object() -> Object {
 
 const SYMBOLS: Symbols<'_> = Symbols {
     kfuncs: &["present", "changed"],
-    kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],
+    kconfig: &[
+        ("CONFIG_HZ", ConfigValue::Number(250)),
+        ("LINUX_KERNEL_VERSION", ConfigValue::Number(0x06_0c_00)),
+        ("CONFIG_CC_VERSION_TEXT", ConfigValue::Text(Cow::Borrowed("a compiler, version 16"))),
+    ],
     ksyms: &[("runqueues", 0x4000)],
     missing_helpers: &[],
     lacks: &[],
@@ -30,7 +35,8 @@ fn env() -> Env<Recorder> {
     let mut env = Env::new(TargetTypes::new());
     env.kfuncs.push(("present", |_, _, args| Ok(args[0])));
     env.kfuncs.push(("changed", |_, _, args| Ok(args[0] + 1)));
-    env.kconfig = SYMBOLS.kconfig.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+    let kconfig = SYMBOLS.kconfig.iter().map(|(name, value)| ((*name).into(), value.clone()));
+    env.kconfig = kconfig.collect();
     env.ksyms = SYMBOLS.ksyms.iter().map(|(name, value)| ((*name).into(), *value)).collect();
     env
 }
@@ -200,6 +206,11 @@ fn programs_reach_their_maps() {
 fn configuration_values_are_what_the_kernel_says() {
     assert_eq!(run("hz"), Ok(250));
     assert_eq!(run("version"), Ok(0x06_0c_00), "a missing weak value is 0");
+    assert_eq!(run("text"), Ok(u64::from_be_bytes(*b"a compi\0")), "a text is cut before its end");
+    let number = [("CONFIG_CC_VERSION_TEXT", ConfigValue::Number(3)), SYMBOLS.kconfig[1].clone()];
+    let symbols = Symbols { kconfig: &number, ..SYMBOLS };
+    let error = link(&object(), &TargetTypes::new(), &symbols).expect_err("it is no text");
+    assert!(error.to_string().contains("the number 3 in an array of `char`"), "{error}");
 }
 
 #[test]
@@ -276,7 +287,7 @@ fn other_missing_symbols_are_named() {
     };
     let error = refusal(&Symbols { kconfig: &[], ..SYMBOLS });
     assert!(error.to_string().contains("`LINUX_KERNEL_VERSION`"), "{error}");
-    let too_wide = [("LINUX_KERNEL_VERSION", 1 << 40)];
+    let too_wide = [("LINUX_KERNEL_VERSION", ConfigValue::Number(1 << 40))];
     let error = refusal(&Symbols { kconfig: &too_wide, ..SYMBOLS });
     assert!(error.to_string().contains("variable of 4 bytes"), "{error}");
     assert!(poison(&Symbols { ksyms: &[], ..SYMBOLS }, "`runqueues`").is_some());

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use crate::compile::compile;
 use crate::support::Recorder;
 use fairground_bpf::{
-    Engine, Env, Field, Image, LoadCause, LoadError, Object, Symbols, TargetTypes, link,
+    ConfigValue, Engine, Env, Field, Image, LoadCause, LoadError, Object, Symbols, TargetTypes,
+    link,
 };
 use object::write::{Object as Writer, Relocation, StandardSection, Symbol, SymbolSection};
 use object::{
@@ -37,7 +38,7 @@ fn load(bytes: &[u8]) -> Result<(), LoadError> {
     }
     let symbols = Symbols {
         kfuncs: &["record", "present", "changed"],
-        kconfig: &[("LINUX_KERNEL_VERSION", 1)],
+        kconfig: &[("LINUX_KERNEL_VERSION", ConfigValue::Number(1))],
         ksyms: &[("runqueues", 0x4000)],
         missing_helpers: &[],
         lacks: &[],

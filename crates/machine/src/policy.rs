@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairground_bpf::{
-    Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue, StructOps, Types,
+    ConfigValue, Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue,
+    StructOps, Types,
 };
 use fairground_trace::CallbackKind;
 
@@ -284,13 +285,16 @@ pub(crate) fn environment(abi: KernelAbi) -> Env<Kernel> {
         ("runqueues".to_owned(), abi::RUNQUEUES_SYMBOL),
         ("cpufreq_cpu_data".to_owned(), abi::CPUFREQ_SYMBOL),
     ];
-    env.kconfig = vec![
-        ("LINUX_KERNEL_VERSION".to_owned(), abi.version_code()),
-        ("CONFIG_SMP".to_owned(), 1),
+    let numbers = [
+        ("LINUX_KERNEL_VERSION", abi.version_code()),
+        ("CONFIG_SMP", 1),
         // Each machine writes its own.
-        ("CONFIG_HZ".to_owned(), 1000),
-        ("CONFIG_NR_CPUS".to_owned(), u64::from(abi::MAX_CPUS)),
+        ("CONFIG_HZ", 1000),
+        ("CONFIG_NR_CPUS", u64::from(abi::MAX_CPUS)),
     ];
+    let numbers = numbers.map(|(name, value)| (name.to_owned(), ConfigValue::Number(value)));
+    let compiler = ("CONFIG_CC_VERSION_TEXT".to_owned(), ConfigValue::Text("fairground".into()));
+    env.kconfig = numbers.into_iter().chain([compiler]).collect();
     env
 }
 

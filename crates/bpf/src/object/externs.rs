@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::elf::Elf;
+use super::globals::{GlobalType, type_of};
 use super::maps::ObjectMap;
 use crate::btf::{Btf, Kind};
 use crate::error::{Fault, LoadCause};
@@ -27,6 +28,8 @@ pub(crate) enum ExternKind {
         map: usize,
         offset: u64,
         size: u64,
+        /// It is an array of `char`.
+        text: bool,
     },
 }
 
@@ -60,11 +63,12 @@ pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Resul
         let Some(weak) = weak.get(name).copied() else { continue };
         let kind = match btf.get(id).kind {
             Kind::Variable { of } if of_config => {
-                let size = config_size(btf, name, of)?;
-                let offset = config_bytes.next_multiple_of(size.max(1));
+                let (size, text) = config_size(btf, name, of)?;
+                let align = if text { 1 } else { size.max(1) };
+                let offset = config_bytes.next_multiple_of(align);
                 config_bytes = offset + size;
                 limits::check("bytes of .kconfig", config_bytes, limits::MAX_DATA_BYTES)?;
-                ExternKind::Config { map: config, offset, size }
+                ExternKind::Config { map: config, offset, size, text }
             }
             Kind::Variable { .. } => ExternKind::Variable,
             _ => ExternKind::Kfunc,
@@ -93,12 +97,14 @@ fn entries(btf: &Btf) -> Vec<(&str, u32, bool)> {
     found
 }
 
-/// Bytes of a configuration value: a number, or `y`/`n`/`m`.
-fn config_size(btf: &Btf, name: &str, of: u32) -> Result<u64, Fault> {
+/// Bytes of a configuration value, and whether it is a text: a number, `y`/`n`/`m`, or an array of `char`.
+fn config_size(btf: &Btf, name: &str, of: u32) -> Result<(u64, bool), Fault> {
+    let text = matches!(type_of(btf, of), GlobalType::Array { text: true, .. });
     match btf.size_of(of) {
-        Some(size @ (1 | 2 | 4 | 8)) => Ok(size),
+        Some(size) if text && size > 0 => Ok((size, true)),
+        Some(size @ (1 | 2 | 4 | 8)) => Ok((size, false)),
         _ => {
-            let text = "a configuration value other than a number or a boolean".into();
+            let text = "a configuration value other than a number, a boolean or a text".into();
             Err(Fault::at_symbol(name, LoadCause::Unsupported(text)))
         }
     }

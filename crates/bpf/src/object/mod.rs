@@ -159,11 +159,11 @@ impl Object {
         error
     }
 
-    /// The configuration values (`__kconfig`) that the object reads, as global variables.
+    /// The numbers of the kernel's configuration (`__kconfig`) that the object reads, as global variables.
     /// [`Instance::set_global`](crate::Instance::set_global) changes them in one instance.
     pub fn configuration(&self) -> Vec<Global> {
         let global = |found: &Extern| match found.kind {
-            ExternKind::Config { map, offset, size } => Some(Global {
+            ExternKind::Config { map, offset, size, text: false } => Some(Global {
                 name: found.name.clone(),
                 map,
                 offset,

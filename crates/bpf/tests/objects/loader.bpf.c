@@ -55,6 +55,7 @@ struct {
 extern u64 CONFIG_HZ __kconfig __weak;
 extern u32 LINUX_KERNEL_VERSION __kconfig;
 extern bool CONFIG_ABSENT __kconfig __weak;
+extern const char CONFIG_CC_VERSION_TEXT[8] __kconfig __weak;
 extern const void runqueues __ksym;
 extern const void absent_variable __ksym __weak;
 extern u64 present(u64 x) __ksym;
@@ -97,6 +98,13 @@ SEC("syscall") u64 hz(void *context) {
 
 SEC("syscall") u64 version(void *context) {
     return LINUX_KERNEL_VERSION + CONFIG_ABSENT;
+}
+
+SEC("syscall") u64 text(void *context) {
+    u64 all = 0;
+    for (u32 at = 0; at < 8; at++)
+        all = all << 8 | (u8)CONFIG_CC_VERSION_TEXT[at];
+    return all;
 }
 
 SEC("syscall") u64 variable(void *context) {

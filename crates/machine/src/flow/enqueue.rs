@@ -25,7 +25,7 @@ impl Machine {
             return Ok(());
         }
         let mem = self.program.memory();
-        self.kernel.set_task_runnable(slot);
+        self.kernel.set_task_runnable(mem, slot)?;
         let task = self.kernel.task_mut(slot);
         task.queued = true;
         let (cpu, migrating) = (task.cpu, task.migrating);

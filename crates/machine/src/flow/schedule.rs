@@ -271,8 +271,8 @@ impl Machine {
             return Ok(false);
         }
         self.call_task(Op::Stopping, slot, Some(1));
-        self.kernel.set_task_runnable(slot);
         let mem = self.program.memory();
+        self.kernel.set_task_runnable(mem, slot)?;
         if self.kernel.task(slot).slice(mem)? != 0 {
             let local = crate::kernel::DsqRef::Local(cpu);
             self.kernel.dispatch_enqueue(mem, local, slot, enq::HEAD)?;

@@ -122,14 +122,16 @@ impl Kernel {
     /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches
     /// it.
     #[inline]
-    pub(crate) fn set_task_runnable(&mut self, slot: Slot) {
-        let now = self.clock.now_ns();
+    pub(crate) fn set_task_runnable(&mut self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
+        let (now, jiffies) = (self.clock.now_ns(), self.clock.jiffies());
         let task = self.task_mut(slot);
-        if task.reset_runnable_at {
-            task.runnable_at_ns = now;
-            task.reset_runnable_at = false;
-        }
         task.waiting = true;
+        if !task.reset_runnable_at {
+            return Ok(());
+        }
+        task.runnable_at_ns = now;
+        task.reset_runnable_at = false;
+        mem.store_u64(task.addr + field::RUNNABLE_AT, jiffies)
     }
 
     /// What the switch away from a task changes in it.

@@ -55,6 +55,7 @@ pub(crate) mod task {
     pub(crate) const SCX_WEIGHT: u64 = SCX + scx_entity::WEIGHT;
     pub(crate) const SCX_FLAGS: u64 = SCX + scx_entity::FLAGS;
     pub(crate) const SCX_TID: u64 = SCX + scx_entity::TID;
+    pub(crate) const RUNNABLE_AT: u64 = SCX + scx_entity::RUNNABLE_AT;
     pub(crate) const SCX_DISALLOW: u64 = SCX + scx_entity::DISALLOW;
     pub(crate) const SUM_EXEC: u64 = SE + sched_entity::SUM_EXEC_RUNTIME;
     pub(crate) const EXEC_START: u64 = SE + sched_entity::EXEC_START;
@@ -74,6 +75,7 @@ pub(crate) mod scx_entity {
     pub(crate) const FLAGS: u64 = 20;
     pub(crate) const DISALLOW: u64 = 24;
     pub(crate) const TID: u64 = 32;
+    pub(crate) const RUNNABLE_AT: u64 = 40;
     pub(crate) const SIZE: u64 = 48;
 }
 

@@ -243,6 +243,7 @@ fn task_struct(
             at("flags", scx_entity::FLAGS, b.u32),
             at("disallow", scx_entity::DISALLOW, b.boolean),
             at("tid", scx_entity::TID, b.u64),
+            at("runnable_at", scx_entity::RUNNABLE_AT, b.ulong),
         ],
     );
     let sched_info = structure(
@@ -387,6 +388,10 @@ fn kfunc_arguments(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
     );
     let atomic = structure(t, "", 4, &[at("counter", 0, b.s32)]);
     t.typedef("atomic_t", atomic);
+    // The guard of RCU sections (`scoped_guard(rcu)`), a variable of the program's own.
+    let lock = t.void_pointer();
+    let guard = structure(t, "", 8, &[at("lock", 0, lock)]);
+    t.typedef("class_rcu_t", guard);
 }
 
 fn iterators(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
