@@ -111,3 +111,25 @@ fn compile(
     let message = lines.map(plain).collect::<Vec<_>>().join("\n");
     Err(FetchError::Compile { package, clang, source_file: source.to_owned(), message })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_does_not_compile_shows_the_compilers_first_error() {
+        let clang = match fairground_policies::find_clang() {
+            Ok(clang) => clang,
+            Err(error) => return println!("skipped: no clang: {error}"),
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = "broken.bpf.c";
+        fs::write(folder.path().join(source), "int broken(void) { return nothing; }\n")
+            .expect("it is written");
+        let part = folder.path().join("broken.o");
+        let error = compile("scx_broken 1.0.0", source, folder.path(), &[], &clang, &part);
+        let text = error.expect_err("it does not compile").to_string();
+        assert!(text.contains("scx_broken 1.0.0") && text.contains("'nothing'"), "{text}");
+        assert!(!part.exists(), "nothing is left of it");
+    }
+}

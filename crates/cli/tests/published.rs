@@ -4,12 +4,13 @@
 use crate::support::{bootable, fairground, refusal, success};
 
 /// Those that run on any machine with what their entries set.
-const SCHEDULERS: [&str; 8] = [
+const SCHEDULERS: [&str; 9] = [
     "scx_beerland",
     "scx_bpfland",
     "scx_cosmos",
     "scx_flash",
     "scx_lavd",
+    "scx_layered",
     "scx_p2dq",
     "scx_rusty",
     "scx_tickless",
@@ -63,6 +64,24 @@ fn a_kernel_runs_published_schedulers_with_what_their_entries_set() {
     }
     let fixed = ["compare", LOAD, "--cpus", "4", "--duration", "500ms", "--quiet"];
     success(&[&fixed[..], &["--on", kernel, "--sched", &names.join(",")]].concat());
+}
+
+/// Without a network a message says what is needed, and the cache is as it was.
+#[test]
+fn without_a_network_nothing_is_fetched() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let cache = empty.path().join("cache");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+        .args(["sched", "fetch", "scx_lavd"])
+        .env("FAIRGROUND_CACHE", &cache)
+        // Nothing listens there.
+        .envs(["https_proxy", "HTTPS_PROXY", "all_proxy"].map(|name| (name, "http://127.0.0.1:9")))
+        .output()
+        .expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("could not be downloaded") && text.contains("network"), "{text}");
+    assert!(!cache.join("schedulers/scx_lavd").exists(), "{text}");
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct Setup {
 pub struct ProgramRun {
     /// The program.
     pub program: String,
+    /// The CPU that executes it; `None`: CPU 0.
+    pub cpu: Option<u32>,
     /// The structure that it gets (its context), before `load`; empty: it gets none.
     pub context: Vec<u8>,
     /// Members that get a value that an earlier run saved.
@@ -88,13 +90,15 @@ impl SavedValue {
     }
 }
 
-/// A part of one element of a map; of every CPU's copy, if the map is per CPU.
+/// A part of one element of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapContent {
     /// The map.
     pub map: String,
     /// The key, as a number of the key's size, 1 to 8 bytes.
     pub key: u64,
+    /// The CPU whose copy it is, in a per-CPU map; `None`: every CPU's.
+    pub cpu: Option<u32>,
     /// Byte offset in the value.
     pub offset: u64,
     /// The bytes to write there.
@@ -134,6 +138,7 @@ struct Write {
     offset: u64,
     bytes: Vec<u8>,
     per_cpu: bool,
+    cpu: Option<u32>,
 }
 
 impl Policy {
@@ -180,7 +185,7 @@ fn write(image: &Image<Kernel>, content: &MapContent) -> Result<Write, SetupErro
         return Err(wrong(format!("its values have {} bytes", def.value_size)));
     }
     let (offset, bytes) = (content.offset, content.bytes.clone());
-    Ok(Write { map, key: low.to_vec(), offset, bytes, per_cpu })
+    Ok(Write { map, key: low.to_vec(), offset, bytes, per_cpu, cpu: content.cpu })
 }
 
 fn program(image: &Image<Kernel>, run: &ProgramRun) -> Result<PreparedRun, SetupError> {
@@ -197,6 +202,11 @@ fn program(image: &Image<Kernel>, run: &ProgramRun) -> Result<PreparedRun, Setup
 }
 
 impl PreparedRun {
+    /// The CPU that executes it.
+    pub(crate) fn cpu(&self) -> u32 {
+        self.run.cpu.unwrap_or(0)
+    }
+
     /// Puts the context into the program's memory, and returns its address; 0 without a context.
     ///
     /// # Errors
@@ -237,17 +247,31 @@ impl PreparedRun {
 }
 
 impl Prepared {
+    fn runs(&self) -> impl Iterator<Item = &PreparedRun> {
+        self.before.iter().chain(&self.after).chain(&self.each_second)
+    }
+
     /// The functions of all programs that are run.
     pub(crate) fn functions(&self) -> impl Iterator<Item = usize> {
-        let runs = self.before.iter().chain(&self.after).chain(&self.each_second);
-        runs.map(|run| run.function)
+        self.runs().map(|run| run.function)
     }
 
     /// Fills the maps of a new instance.
+    ///
+    /// # Errors
+    /// A map is full, or the machine lacks the CPU of a program.
     pub(crate) fn fill(&self, program: &mut Instance<Kernel>) -> Result<(), MachineError> {
+        if let Some(run) = self.runs().find(|run| run.cpu() >= program.cpus()) {
+            return Err(MachineError::Config(format!(
+                "the loader's program {} runs on CPU {}, and the machine has {} CPUs",
+                run.run.program,
+                run.cpu(),
+                program.cpus()
+            )));
+        }
         for write in &self.writes {
             let copies = if write.per_cpu { program.cpus() } else { 1 };
-            for cpu in 0..copies {
+            for cpu in (0..copies).filter(|copy| write.cpu.is_none_or(|cpu| cpu == *copy)) {
                 let at = program.maps().entry(write.map, &write.key, cpu);
                 let at = at.map_err(MachineError::Memory)?.ok_or_else(|| {
                     MachineError::Config("a profile fills a map beyond its size".to_owned())

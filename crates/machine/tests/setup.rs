@@ -5,7 +5,7 @@ use fairground_machine::{Machine, MapContent, ProgramRun, SavedValue, Setup};
 use fairground_workload::{Op, Workload};
 
 fn content(map: &str, key: u64, offset: u64, bytes: &[u8]) -> MapContent {
-    MapContent { map: map.to_owned(), key, offset, bytes: bytes.to_vec() }
+    MapContent { map: map.to_owned(), key, cpu: None, offset, bytes: bytes.to_vec() }
 }
 
 fn one_hog() -> Workload {
@@ -64,6 +64,7 @@ fn programs_pass_values_on() {
     let value = |name: &str, offset, size| SavedValue { name: name.to_owned(), offset, size };
     let add = |context: [u32; 4], load: &[SavedValue]| ProgramRun {
         program: "add".to_owned(),
+        cpu: None,
         context: context.iter().flat_map(|word| word.to_le_bytes()).collect(),
         load: load.to_vec(),
         save: vec![value("sum", 8, 8)],
@@ -79,6 +80,21 @@ fn programs_pass_values_on() {
     assert_eq!(number(&machine, "last_sum"), 8);
     machine.run_until(2_500 * MS).expect("no fault of the machine");
     assert_eq!(number(&machine, "last_sum"), 10, "values are kept for later runs");
+}
+
+/// Programs run on the CPU that is named, also those of each second.
+#[test]
+fn a_program_runs_on_its_cpu() {
+    let on = |cpu| ProgramRun { cpu, ..ProgramRun::of("where_am_i") };
+    let setup = |cpu| Setup { before: vec![on(cpu)], ..Setup::default() };
+    assert_eq!(number(&machine(&setup(Some(1))), "ran_on"), 1);
+    assert_eq!(number(&machine(&setup(None)), "ran_on"), 0);
+    let mut later = machine(&Setup { each_second: vec![on(Some(1))], ..Setup::default() });
+    later.run_until(1_500 * MS).expect("no fault of the machine");
+    assert_eq!(number(&later, "ran_on"), 1);
+    let policy = policy("setup").with_setup(&setup(Some(2))).expect("a good setup");
+    let error = Machine::new(&free_machine(2), &policy, &[], &one_hog()).expect_err("no CPU 2");
+    assert!(error.to_string().contains("where_am_i runs on CPU 2"), "{error}");
 }
 
 #[test]

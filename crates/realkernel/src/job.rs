@@ -101,6 +101,8 @@ pub struct SchedulerSetup {
 pub struct ProgramJob {
     /// The program.
     pub program: String,
+    /// The CPU to run it on; `None`: any.
+    pub cpu: Option<u32>,
     /// The structure that it gets (its context), before `load`; empty: it gets none.
     pub context: Vec<u8>,
     /// Members that get a value that an earlier run saved.
@@ -123,7 +125,7 @@ pub struct ContextValue {
     pub size: u64,
 }
 
-/// A part of an element of an array or hash table; in a per-CPU map, of every CPU's copy.
+/// A part of an element of an array or hash table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapWrite {
@@ -131,6 +133,8 @@ pub struct MapWrite {
     pub map: String,
     /// The key, as a number of the key's size, 1 to 8 bytes.
     pub key: u64,
+    /// The CPU whose copy it is, in a per-CPU map; `None`: every CPU's.
+    pub cpu: Option<u32>,
     /// Byte offset in the value.
     pub offset: u64,
     /// The bytes. The rest of a new element is 0.

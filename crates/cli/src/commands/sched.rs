@@ -1,4 +1,4 @@
-//! `sched list|show|build`.
+//! `sched list|show|build`, and where the other commands of `sched` are.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use fairground_machine::{Engine, KernelAbi, Policy, is_kernel_constant, is_numbe
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{
     CompileFor, Failure, Scheduler, SchedulerObject, compile_scheduler, find_object,
-    parameter_sets, split_set,
+    parameter_sets, profile_of, split_set,
 };
 
 use super::fetch::{fetch, published_table};
@@ -51,6 +51,7 @@ fn show(cli: &Cli, spec: &str, cost: bool, abi: KernelAbi) -> Result<(), Failure
     let object = SchedulerObject::find(spec, None)?.object;
     let (name, _) = split_set(spec);
     let mut document = Document::new(name);
+    document.tables.extend(options_table(spec)?);
     document.tables.push(tunables_table(&object));
     document.tables.push(callbacks_table(&object));
     let policy = Policy::load_for(&object, Engine::Interpreter, abi);
@@ -66,6 +67,22 @@ fn show(cli: &Cli, spec: &str, cost: bool, abi: KernelAbi) -> Result<(), Failure
         )?)?);
     }
     present::print(&document, cli)
+}
+
+/// The options of a published scheduler's entry; `None` if it has none.
+fn options_table(spec: &str) -> Result<Option<Table>, Failure> {
+    let Some(profile) = profile_of(spec).transpose()? else { return Ok(None) };
+    let options = profile.options();
+    if options.is_empty() {
+        return Ok(None);
+    }
+    let table = Table::of("options", "Options (--sched NAME:OPTION=VALUE)", options)
+        .text("option", |(name, _, _)| *name)
+        .text("value", |(_, value, _)| *value)
+        .text("sets", |(_, _, sets)| {
+            if sets.is_empty() { "what it has anyway".to_owned() } else { sets.join(" ") }
+        });
+    Ok(Some(table.table()))
 }
 
 /// A tag's text: `unit:ns` → `ns`.

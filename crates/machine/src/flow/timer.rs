@@ -36,12 +36,12 @@ impl Machine {
     }
 
     /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, with the
-    /// context that the loader passes, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
+    /// context that the loader passes, on its CPU. A negative result or a trap ends the scheduler's time in charge.
     pub(crate) fn run_program(&mut self, run: &PreparedRun) {
         if self.broken || self.kernel.exit.is_some() {
             return;
         }
-        self.kernel.this_cpu = 0;
+        self.kernel.this_cpu = run.cpu();
         let function = run.function;
         let name =
             format!("the loader's program {}", self.policy.image.linked().functions[function].name);
@@ -75,17 +75,16 @@ impl Machine {
         self.execute(entry, what, |program, kernel| program.call_function(function, args, kernel))
     }
 
-    /// The programs of each full second, on CPU 0, at the cost of their instructions.
+    /// The programs of each full second, at the cost of their instructions.
     pub(crate) fn programs_event(&mut self) -> Step {
-        self.on_cpu(0, |machine| {
-            for run in machine.policy.setup.each_second.clone() {
-                machine.at_its_cost(0, |machine| {
+        for run in self.policy.setup.each_second.clone() {
+            self.on_cpu(run.cpu(), |machine| {
+                machine.at_its_cost(run.cpu(), |machine| {
                     machine.run_program(&run);
                     Ok(())
-                })?;
-            }
-            Ok(())
-        })?;
+                })
+            })?;
+        }
         self.arm_programs();
         Ok(())
     }

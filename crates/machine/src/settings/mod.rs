@@ -143,6 +143,11 @@ impl<'t> Meanings<'t> {
         Meanings { types, words: Words::of(topology) }
     }
 
+    /// The same at a place of a level (`cpu`, `llc`): words for lists of that level stand for its value there.
+    pub fn at(self, level: &'t str, place: usize) -> Meanings<'t> {
+        Meanings { words: self.words.at(level, place), ..self }
+    }
+
     /// What a setting changes of the variables `globals`. A setting of the machine itself (`cgroup.…`, `task.…`)
     /// changes no variable.
     ///

@@ -137,6 +137,18 @@ impl Target<'_> {
             (Item::Mask(_), _) => {
                 Err("a mask of CPUs needs a whole number or an array of whole numbers".to_owned())
             }
+            (Item::Numbers(numbers), GlobalType::Array { of, element_size, count, .. }) => {
+                if numbers.len() as u64 > *count {
+                    let given = numbers.len();
+                    return Err(format!("{given} values for an array of {count} elements"));
+                }
+                let bytes = |number: &u64| self.number(of, *element_size, None, (*number).into());
+                Ok(numbers.iter().map(bytes).collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            (Item::Numbers(_), _) => {
+                Err("several numbers need an array; `.count` behind the word counts them"
+                    .to_owned())
+            }
         }
     }
 

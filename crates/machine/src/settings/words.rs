@@ -10,10 +10,15 @@ const CAPACITY: u64 = 1024;
 const WORD_BITS: u32 = 64;
 
 /// The words that stand for one number.
-const NUMBERS: [&str; 7] = ["cpus", "cores", "llcs", "nodes", "sockets", "threads_per_core", "smt"];
+const NUMBERS: [&str; 9] =
+    ["cpus", "cores", "llcs", "nodes", "sockets", "threads_per_core", "smt", "numa", "one_llc"];
 /// The words that stand for a list, one value for each place of a level.
 const LISTS: &str = "`cpu.id`, `cpu.core`, `cpu.llc`, `cpu.node`, `cpu.socket`, `cpu.sibling`, `cpu.capacity`, \
-                     `core.llc`, `llc.node`, and `LEVEL.id`, `LEVEL.cpus`, `LEVEL.mask`, `llc.cores`, `node.cores`, `node.llcs`";
+                     `core.llc`, `llc.node`, `cpu.core_cpus`, `cpu.llc_cpus`, `cpu.node_cpus`, `llc.node_llcs`, and \
+                     `LEVEL.id`, `LEVEL.cpus`, `LEVEL.first_cpu`, `LEVEL.mask`, `LEVEL.nearest`, `LEVEL.others`, `llc.cores`, \
+                     `node.cores`, `node.llcs`, `node.llc_ids`";
+/// What follows a word for a list of numbers to count them.
+const COUNT: &str = ".count";
 
 /// A level of the machine: its name, and the number of a CPU's place in it.
 type Level = (&'static str, fn(u32, &CpuPlace) -> u32);
@@ -33,13 +38,15 @@ pub(super) enum Item {
     Number(u64),
     /// A bit mask of CPUs, 64 in a word.
     Mask(Vec<u64>),
+    /// Numbers, for the first elements of an array.
+    Numbers(Vec<u64>),
 }
 
 impl Item {
     fn words(self) -> Vec<u64> {
         match self {
             Item::Number(number) => vec![number],
-            Item::Mask(words) => words,
+            Item::Mask(words) | Item::Numbers(words) => words,
         }
     }
 }
@@ -57,16 +64,22 @@ pub(super) enum Meaning {
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'t> {
     topology: &'t Topology,
+    place: Option<(&'t str, usize)>,
 }
 
 impl<'t> Words<'t> {
     /// The words for a machine with this topology.
     pub fn of(topology: &'t Topology) -> Words<'t> {
-        Words { topology }
+        Words { topology, place: None }
+    }
+
+    /// The same at a place: words for lists of that level (`cpu`, `llc`) stand for its value there.
+    pub fn at(self, level: &'t str, place: usize) -> Words<'t> {
+        Words { place: Some((level, place)), ..self }
     }
 
     /// The number that a word stands for: `cpus`, `cores`, `llcs`, `nodes`, `sockets`, `threads_per_core` (of the core
-    /// with the most), `smt` (1 or 0). `None`: it is no such word.
+    /// with the most), `smt`, `numa`, `one_llc` (1 or 0). `None`: it is no such word.
     pub fn number(&self, word: &str) -> Option<u64> {
         let level = |name: &str| self.places(LEVELS.iter().find(|level| level.0 == name).copied()?);
         let count = |name: &str| Some(level(name)?.len() as u64);
@@ -78,6 +91,8 @@ impl<'t> Words<'t> {
             "sockets" => count("socket"),
             "threads_per_core" => level("core")?.iter().map(|cpus| cpus.len() as u64).max(),
             "smt" => Some(u64::from(self.topology.has_smt())),
+            "numa" => Some(u64::from(count("node")? > 1)),
+            "one_llc" => Some(u64::from(count("llc")? == 1)),
             _ => None,
         }
     }
@@ -105,15 +120,23 @@ impl<'t> Words<'t> {
             let all: Vec<u32> = (0..self.topology.cpus()).collect();
             return Ok(Some(Meaning::One(self.mask(&all))));
         }
+        if text == "cpus.capacity" {
+            let capacity = CAPACITY * u64::from(self.topology.cpus());
+            return Ok(Some(Meaning::One(Item::Number(capacity))));
+        }
         let Some((name, of)) = text.split_once('.') else { return Ok(None) };
         let Some(level) = LEVELS.iter().find(|level| level.0 == name) else { return Ok(None) };
-        let values = self.places(*level).map(|places| {
-            let value = |(number, cpus): (usize, &Vec<u32>)| self.value(number, cpus, name, of);
-            places.iter().enumerate().map(value).collect::<Option<Vec<Item>>>()
-        });
-        match values.flatten() {
-            Some(values) => Ok(Some(Meaning::List(values))),
-            None => Err(format!("`{text}` is no word for a list; there are {LISTS}")),
+        let none = || format!("`{text}` is no word for a list; there are {LISTS}");
+        let places = self.places(*level).ok_or_else(none)?;
+        let value = |number: usize| self.value(number, places.get(number)?, *level, of);
+        match self.place {
+            Some((at, number)) if at == name => {
+                value(number).map(|item| Some(Meaning::One(item))).ok_or_else(none)
+            }
+            _ => {
+                let values = (0..places.len()).map(value).collect::<Option<Vec<Item>>>();
+                values.map(|values| Some(Meaning::List(values))).ok_or_else(none)
+            }
         }
     }
 
@@ -147,8 +170,16 @@ impl<'t> Words<'t> {
     }
 
     /// A property of a place, which is the place of all its CPUs.
-    fn value(&self, number: usize, cpus: &[u32], level: &str, of: &str) -> Option<Item> {
+    fn value(&self, number: usize, cpus: &[u32], level: Level, of: &str) -> Option<Item> {
+        if let Some(numbers) = of.strip_suffix(COUNT) {
+            let numbers = self.numbers(number, cpus, level, numbers)?;
+            return Some(Item::Number(numbers.len() as u64));
+        }
+        if let Some(numbers) = self.numbers(number, cpus, level, of) {
+            return Some(Item::Numbers(numbers));
+        }
         let first = *cpus.first()?;
+        let level = level.0;
         let place = self.topology.place(first)?;
         // Of a level that lies within the other one, so that it has one number only.
         let outer = match (level, of) {
@@ -157,8 +188,16 @@ impl<'t> Words<'t> {
             ("cpu" | "core" | "llc", "node") => place.node,
             ("cpu" | "core" | "llc", "socket") => place.socket,
             ("cpu", "sibling") => self.sibling(first, place.core),
+            ("cpu", "core_cpus") => self.alike(|other| other.core == place.core),
+            ("cpu", "llc_cpus") => self.alike(|other| other.llc == place.llc),
+            ("cpu", "node_cpus") => self.alike(|other| other.node == place.node),
+            ("llc", "node_llcs") => {
+                let node = self.cpus_of(|other| other.node == place.node);
+                self.distinct(&node, |place| place.llc)
+            }
             (_, "id") => number as u32,
             (_, "cpus") => cpus.len() as u32,
+            (_, "first_cpu") => first,
             ("llc" | "node" | "socket", "cores") => self.distinct(cpus, |place| place.core),
             ("node" | "socket", "llcs") => self.distinct(cpus, |place| place.llc),
             (_, "mask") => return Some(self.mask(cpus)),
@@ -166,6 +205,47 @@ impl<'t> Words<'t> {
             _ => return None,
         };
         Some(Item::Number(u64::from(outer)))
+    }
+
+    /// Several numbers for a place: all places of its level (`nearest`), or the others, the nearest first; the caches of
+    /// a node.
+    fn numbers(&self, number: usize, cpus: &[u32], level: Level, of: &str) -> Option<Vec<u64>> {
+        if (level.0, of) == ("node", "llc_ids") {
+            let llcs = cpus.iter().filter_map(|cpu| Some(self.topology.place(*cpu)?.llc.into()));
+            return Some(llcs.collect::<BTreeSet<u64>>().into_iter().collect());
+        }
+        if !["nearest", "others"].contains(&of) {
+            return None;
+        }
+        let here = self.topology.place(*cpus.first()?)?;
+        let mut others: Vec<_> = self.places(level)?.into_iter().enumerate().collect();
+        others.retain(|(other, _)| of == "nearest" || *other != number);
+        let mut keyed = Vec::with_capacity(others.len());
+        for (other, cpus) in others {
+            let there = self.topology.place(*cpus.first()?)?;
+            let apart = [
+                other != number,
+                there.core != here.core,
+                there.llc != here.llc,
+                there.node != here.node,
+                there.socket != here.socket,
+            ];
+            let outermost = apart.iter().rposition(|is_apart| *is_apart);
+            let steps = (there.core.abs_diff(here.core), other.abs_diff(number));
+            keyed.push((outermost, steps, other as u64));
+        }
+        keyed.sort_unstable();
+        Some(keyed.into_iter().map(|(_, _, other)| other).collect())
+    }
+
+    fn cpus_of(&self, is_one: impl Fn(&CpuPlace) -> bool) -> Vec<u32> {
+        let is_one = |cpu: &u32| self.topology.place(*cpu).is_some_and(|place| is_one(&place));
+        (0..self.topology.cpus()).filter(is_one).collect()
+    }
+
+    /// How many CPUs are in some place.
+    fn alike(&self, is_one: impl Fn(&CpuPlace) -> bool) -> u32 {
+        self.cpus_of(is_one).len() as u32
     }
 
     /// How many places of a kind some CPUs are in.
@@ -208,7 +288,7 @@ mod tests {
         };
         let number = |item| match item {
             Item::Number(number) => number,
-            Item::Mask(words) => words[0],
+            Item::Mask(words) | Item::Numbers(words) => words[0],
         };
         items.into_iter().map(number).collect()
     }
@@ -233,6 +313,31 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_come_in_the_order_of_their_distance() {
+        let topology = "2x2x2".parse().expect("a topology");
+        let words = Words::of(&topology);
+        let at = |level, place, word| match words.at(level, place).meaning(word) {
+            Ok(Some(Meaning::One(item))) => item.words(),
+            other => panic!("{word}: {other:?}"),
+        };
+        assert_eq!(at("cpu", 2, "cpu.nearest"), [2, 3, 1, 0, 4, 5, 6, 7]);
+        assert_eq!(at("cpu", 5, "cpu.others"), [4, 6, 7, 3, 2, 1, 0]);
+        assert_eq!(at("cpu", 5, "cpu.others.count"), [7]);
+        assert_eq!(at("cpu", 5, "cpu.mask"), [1 << 5]);
+        assert_eq!(at("llc", 1, "llc.nearest"), [1, 0]);
+        assert_eq!(at("node", 0, "node.others"), [1]);
+        assert_eq!(at("node", 1, "node.llc_ids"), [1]);
+        let ends =
+            ["cpu.core_cpus", "cpu.llc_cpus", "cpu.node_cpus"].map(|word| at("cpu", 7, word));
+        assert_eq!(ends.concat(), [2, 4, 4]);
+        assert_eq!(list("4x1x1,nodes=2", "llc.node_llcs"), [2; 4]);
+        assert_eq!(words.meaning("cpus.capacity"), Ok(Some(Meaning::One(Item::Number(8192)))));
+        // Words of another level stay lists.
+        assert!(matches!(words.at("cpu", 2).meaning("llc.id"), Ok(Some(Meaning::List(_)))));
+        assert!(words.at("cpu", 8).meaning("cpu.id").is_err(), "there is no such CPU");
+    }
+
+    #[test]
     fn what_has_no_single_value_is_no_word() {
         let topology = "2x2x2".parse().expect("a topology");
         let words = Words::of(&topology);
@@ -243,6 +348,6 @@ mod tests {
             assert_eq!(words.meaning(text), Ok(None), "{text}");
         }
         let counts = NUMBERS.map(|word| words.number(word).expect("a number"));
-        assert_eq!(counts, [8, 4, 2, 2, 2, 2, 1]);
+        assert_eq!(counts, [8, 4, 2, 2, 2, 2, 1, 1, 0]);
     }
 }

@@ -7,6 +7,8 @@ use std::ops::Range;
 use libbpf_rs::{
     MapCore, MapFlags, MapMut, MapType, Object, OpenObject, ProgramInput, ProgramType,
 };
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
 use super::LoadError;
 use super::layout::Layout;
@@ -129,7 +131,9 @@ fn fill(map: &MapMut<'_>, write: &MapWrite) -> Result<(), String> {
     let cpus = libbpf_rs::num_possible_cpus().map_err(message)?;
     let old = map.lookup_percpu(key, MapFlags::ANY).map_err(message)?;
     let mut values = old.unwrap_or_else(|| vec![vec![0; map.value_size() as usize]; cpus]);
-    values.iter_mut().try_for_each(|value| put(value, write))?;
+    let is_one = |cpu: usize| write.cpu.is_none_or(|one| one as usize == cpu);
+    let mut copies = values.iter_mut().enumerate().filter(|(cpu, _)| is_one(*cpu));
+    copies.try_for_each(|(_, value)| put(value, write))?;
     map.update_percpu(key, &values, MapFlags::ANY).map_err(message)
 }
 
@@ -195,6 +199,8 @@ pub(super) fn run_programs(
                 target.copy_from_slice(&bytes[..target.len()]);
             }
         }
+        let pinned = job.cpu.map(Pinned::to).transpose();
+        let _pinned = pinned.map_err(|error| failed(format!("it cannot be run there: {error}")))?;
         let context_in = (!context.is_empty()).then_some(context.as_mut_slice());
         // The kernel writes what the program leaves to the same bytes.
         let ran = found.test_run(ProgramInput { context_in, ..ProgramInput::default() });
@@ -213,6 +219,27 @@ pub(super) fn run_programs(
     Ok(())
 }
 
+/// This thread runs on one CPU as long as this value exists.
+struct Pinned(CpuSet);
+
+impl Pinned {
+    fn to(cpu: u32) -> nix::Result<Pinned> {
+        let this = Pid::from_raw(0);
+        let before = sched_getaffinity(this)?;
+        let mut only = CpuSet::new();
+        only.set(cpu as usize)?;
+        sched_setaffinity(this, &only)?;
+        Ok(Pinned(before))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // The CPUs were allowed before.
+        let _ = sched_setaffinity(Pid::from_raw(0), &self.0);
+    }
+}
+
 fn range(value: &ContextValue) -> Range<usize> {
     let from = usize::try_from(value.offset).unwrap_or(usize::MAX);
     let size = usize::try_from(value.size).unwrap_or(usize::MAX).min(CONTEXT_VALUE_BYTES_MAX);
@@ -224,10 +251,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_thread_is_pinned_until_the_end() {
+        let affinity = || sched_getaffinity(Pid::from_raw(0)).expect("the own affinity");
+        let before = affinity();
+        let cpu = (0..CpuSet::count()).find(|cpu| before.is_set(*cpu) == Ok(true)).expect("a CPU");
+        let pinned = Pinned::to(cpu as u32).expect("it is allowed");
+        let allowed = (0..CpuSet::count()).filter(|cpu| affinity().is_set(*cpu) == Ok(true));
+        assert_eq!(allowed.collect::<Vec<_>>(), [cpu]);
+        drop(pinned);
+        assert_eq!(affinity(), before);
+    }
+
+    #[test]
     fn a_part_of_a_value_leaves_the_rest() {
         let write = |offset, bytes: &[u8]| MapWrite {
             map: "m".to_owned(),
             key: 0,
+            cpu: None,
             offset,
             bytes: bytes.to_vec(),
         };

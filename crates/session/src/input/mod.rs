@@ -5,6 +5,8 @@ mod build;
 mod host;
 mod loaded;
 mod loader;
+mod map_elements;
+mod part;
 mod profile;
 mod published;
 mod recording;
@@ -23,7 +25,7 @@ pub use loaded::find_object;
 pub use loader::LoaderProgram;
 pub(crate) use loader::is_loader;
 pub use profile::{Profile, read_profiles};
-pub use published::scheduler_store;
+pub use published::{profile_of, scheduler_store};
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
 pub use scheduler::{
     CompileFor, Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set,

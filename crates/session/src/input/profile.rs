@@ -21,6 +21,7 @@
 //! [maps.limits]                          # elements of arrays and hash tables by their keys
 //! 0 = 7                                  # the whole value: a number, or bytes as [1, 2, 3]
 //! 1 = { burst = 5, "inner.depth" = 2 }   # members of it
+//! "2..cpus" = { burst = 3 }              # several elements
 //!
 //! [run]                                  # programs (SEC("syscall"))
 //! before = [                             # before the scheduler is attached
@@ -30,22 +31,30 @@
 //! ]
 //! after = [{ program = "pair", each = "cpus", args = { one = "cpu.id", two = "cpu.sibling" } }]
 //! each_second = ["refresh"]
+//!
+//! [when.numa]                            # further, on machines on which that word is not 0
+//! set = { numa_enabled = true }
+//!
+//! [options.power.save]                   # further, with `NAME:power=save` (entries of the catalogue)
+//! set = { frequency = 0 }
 //! ```
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairground_bpf::{GlobalType, Object};
+use fairground_bpf::Object;
 use fairground_machine::{
-    MapContent, Meanings, Patch, ProgramRun, SavedValue, Setting, SettingError, Setup, Topology,
-    Words, root_of,
+    MapContent, Meanings, ProgramRun, SavedValue, Setting, SettingError, Setup, Topology, Words,
+    root_of,
 };
 use fairground_realkernel::job::{ContextValue, MapWrite, ProgramJob, SchedulerSetup};
 use serde::Deserialize;
 
 use super::assignment::{Value, sort};
-use super::published::profile_of;
+use super::map_elements::elements_of;
+use super::part::{Part, Programs};
+use super::published::{profile_of, without_options};
 use super::split_set;
 use super::steps::{Step, Steps};
 use crate::failure::{Failure, did_you_mean};
@@ -67,20 +76,18 @@ struct File {
     maps: BTreeMap<String, BTreeMap<String, Value>>,
     #[serde(default)]
     run: Programs,
+    #[serde(default)]
+    when: BTreeMap<String, Part>,
+    #[serde(default)]
+    options: BTreeMap<String, BTreeMap<String, Part>>,
 }
 
-/// Programs of the object that its loader runs.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Programs {
-    #[serde(default)]
-    before: Vec<Step>,
-    /// The structure of a task's context, where the object has the arena library of the scx project.
-    arena_library: Option<String>,
-    #[serde(default)]
-    after: Vec<Step>,
-    #[serde(default)]
-    each_second: Vec<Step>,
+impl File {
+    /// What it sets on every machine.
+    fn base(&self) -> Part {
+        let File { set, resize, ops, maps, run, .. } = self.clone();
+        Part { set, resize, ops, maps, run }
+    }
 }
 
 /// The section of programs that user space runs.
@@ -93,6 +100,10 @@ const DATA: &str = "data";
 pub struct Profile {
     path: PathBuf,
     file: File,
+    /// Of an entry of the catalogue: the scheduler as it was named, with its options.
+    spec: Option<String>,
+    /// What these options set.
+    chosen: Vec<Part>,
 }
 
 impl Profile {
@@ -103,18 +114,86 @@ impl Profile {
     }
 
     /// A profile of this text, from that path.
-    pub(super) fn of_text(path: PathBuf, text: &str) -> Result<Profile, Failure> {
+    pub(crate) fn of_text(path: PathBuf, text: &str) -> Result<Profile, Failure> {
         let shown = path.display();
         let file = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
                 .help("docs/howto/third-party-schedulers.md describes the keys of a profile")
         })?;
-        Ok(Profile { path, file })
+        Ok(Profile { path, file, spec: None, chosen: Vec::new() })
     }
 
-    /// Whether it is for a scheduler, by the name of its file, with a parameter set or without.
+    /// The same for a scheduler of the catalogue as it was named, with options.
+    ///
+    /// # Errors
+    /// There is no such option, or it has no such value; the error names those that there are.
+    pub(super) fn with_options(
+        mut self,
+        spec: &str,
+        options: &[(&str, &str)],
+    ) -> Result<Profile, Failure> {
+        for (name, value) in options {
+            let found = self.file.options.get(*name).and_then(|values| values.get(*value));
+            self.chosen.push(found.ok_or_else(|| self.no_option(name, value))?.clone());
+        }
+        self.spec = Some(spec.to_owned());
+        Ok(self)
+    }
+
+    fn no_option(&self, name: &str, value: &str) -> Failure {
+        let scheduler = &self.file.object;
+        let Some(values) = self.file.options.get(name) else {
+            let known = self.file.options.keys().map(|name| format!("`{name}`"));
+            let known = known.collect::<Vec<_>>().join(", ");
+            let failure = Failure::new(format_args!("{scheduler} has no option `{name}` here"));
+            return match known.is_empty() {
+                true => failure.help("its entry has none; set its variables with --set"),
+                false => failure.help(format_args!(
+                    "there are {known} (`fairground sched show {scheduler}`); --set sets its variables"
+                )),
+            };
+        };
+        let known: Vec<_> = values.keys().map(|value| format!("`{name}={value}`")).collect();
+        Failure::new(format_args!("{scheduler}: the option `{name}` has no value `{value}`"))
+            .help(format_args!("there are {}", known.join(", ")))
+    }
+
+    /// The options, each value of them, and the names of what it sets.
+    pub fn options(&self) -> Vec<(&str, &str, Vec<String>)> {
+        let values = self.file.options.iter().flat_map(|(name, values)| {
+            values.iter().map(move |(value, part)| (name.as_str(), value.as_str(), part.names()))
+        });
+        values.collect()
+    }
+
+    /// What it sets on a machine of that topology.
+    fn on(&self, topology: &Topology) -> Result<Part, Failure> {
+        let words = Words::of(topology);
+        let mut part = self.file.base();
+        for (word, further) in &self.file.when {
+            match words.number(word) {
+                Some(0) => {}
+                Some(_) => part.add(further),
+                None => {
+                    return Err(Failure::new(format_args!(
+                        "{}: [when.{word}]: there is no such word",
+                        self.path.display()
+                    ))
+                    .help("give a word for a number of the machine that may be 0: `smt`, `numa`, `one_llc`"));
+                }
+            }
+        }
+        self.chosen.iter().for_each(|further| part.add(further));
+        Ok(part)
+    }
+
+    /// Whether it is for a scheduler: for an entry of the catalogue as it was named, else by the name of its file, with
+    /// a parameter set or without.
     pub fn is_for(&self, spec: &str) -> bool {
-        let name = Path::new(split_set(spec).0)
+        if let Some(of_catalogue) = &self.spec {
+            return of_catalogue == spec;
+        }
+        let name = Path::new(split_set(without_options(spec)).0)
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
@@ -125,7 +204,8 @@ impl Profile {
     /// Applies what concerns the object itself, and returns what it sets in a machine of that topology.
     pub fn apply(&self, object: &mut Object, topology: &Topology) -> Result<Vec<Setting>, Failure> {
         let shown = self.path.display();
-        for (name, count) in &self.file.resize {
+        let part = self.on(topology)?;
+        for (name, count) in &part.resize {
             let count = self.number("resize", name, count, topology)?;
             let resized = match is_map(object, name) {
                 true => object.resize_map(name, count),
@@ -133,7 +213,7 @@ impl Profile {
             };
             resized.map_err(|e| Failure::new(format_args!("{shown}: [resize] {name}: {e}")))?;
         }
-        for (member, value) in &self.file.ops {
+        for (member, value) in &part.ops {
             let value = self.number("ops", member, value, topology)?;
             object
                 .set_ops_member(member, value)
@@ -144,13 +224,18 @@ impl Profile {
                 return Err(self.no_variable(object, name));
             }
         }
-        self.settings(object, topology)
+        self.settings(object, &part, topology)
     }
 
     /// What it sets, checked.
-    fn settings(&self, object: &Object, topology: &Topology) -> Result<Vec<Setting>, Failure> {
+    fn settings(
+        &self,
+        object: &Object,
+        part: &Part,
+        topology: &Topology,
+    ) -> Result<Vec<Setting>, Failure> {
         let mut all = Vec::new();
-        for (name, value) in &self.file.set {
+        for (name, value) in &part.set {
             let wrong = |problem| {
                 Failure::new(format_args!("{}: [set] {name}: {problem}", self.path.display()))
             };
@@ -196,18 +281,23 @@ impl Profile {
     /// What else it does in each simulated machine of that topology.
     pub fn setup(&self, object: &Object, topology: &Topology) -> Result<Setup, Failure> {
         let known: Vec<String> = object.maps().into_iter().map(|map| map.name).collect();
+        let part = self.on(topology)?;
         let mut maps = Vec::new();
-        for (map, elements) in &self.file.maps {
+        for (map, elements) in &part.maps {
             if !known.contains(map) {
                 let named = format!("[maps.{map}]: {} has no such map", object.name());
                 return Err(self.unknown(object, &named, map, known.iter().map(String::as_str)));
             }
             for (key, element) in elements {
-                maps.extend(self.element(object, topology, map, key, element)?);
+                let wrong = |problem| {
+                    let place = format!("{}: [maps.{map}] {key}", self.path.display());
+                    Failure::new(format_args!("{place}: {problem}"))
+                };
+                maps.extend(elements_of(object, topology, map, key, element).map_err(wrong)?);
             }
         }
         let mut steps = Steps::new(object, topology);
-        let Programs { before, arena_library, after, each_second } = &self.file.run;
+        let Programs { before, arena_library, after, each_second } = &part.run;
         let library = arena_library.as_ref().map(|task| steps.arena_library(task)).transpose();
         let mut library = library.map_err(|problem| {
             Failure::new(format_args!("{}: [run] arena_library: {problem}", self.path.display()))
@@ -230,14 +320,16 @@ impl Profile {
         topology: &Topology,
     ) -> Result<SchedulerSetup, Failure> {
         let Setup { maps, before, after, each_second } = self.setup(object, topology)?;
-        let map = |MapContent { map, key, offset, bytes }| MapWrite { map, key, offset, bytes };
-        let ops = self.file.ops.iter().map(|(member, value)| {
+        let map =
+            |MapContent { map, key, cpu, offset, bytes }| MapWrite { map, key, cpu, offset, bytes };
+        let part = self.on(topology)?;
+        let ops = part.ops.iter().map(|(member, value)| {
             Ok::<_, Failure>((member.clone(), self.number("ops", member, value, topology)?))
         });
         let resized = object
             .maps()
             .into_iter()
-            .filter(|map| map.kind != DATA && self.file.resize.contains_key(&map.name));
+            .filter(|map| map.kind != DATA && part.resize.contains_key(&map.name));
         Ok(SchedulerSetup {
             ops: ops.collect::<Result<_, _>>()?,
             max_entries: resized.map(|map| (map.name, map.max_entries)).collect(),
@@ -267,48 +359,9 @@ impl Profile {
         })
     }
 
-    /// What an element of a map gets: by members, by elements, or as bytes where its type has none.
-    fn element(
-        &self,
-        object: &Object,
-        topology: &Topology,
-        map: &str,
-        key: &str,
-        element: &Value,
-    ) -> Result<Vec<MapContent>, Failure> {
-        let place = format!("{}: [maps.{map}] {key}", self.path.display());
-        let wrong = |problem: String| Failure::new(format_args!("{place}: {problem}"));
-        let key = key
-            .parse::<u64>()
-            .map_err(|_| wrong("a key is a whole number, and 0 or more".to_owned()))?;
-        let content = |offset, bytes| MapContent { map: map.to_owned(), key, offset, bytes };
-        let known = object.map_value(map).zip(object.map_member(map, ""));
-        let (ty, (_, size)) = known.ok_or_else(|| wrong("there is no such map".to_owned()))?;
-        if let (false, Some(bytes)) = (matches!(ty, GlobalType::Array { .. }), element.bytes()) {
-            return Ok(vec![content(0, bytes)]);
-        }
-        let types = object.types();
-        let meanings = Meanings::new(&types, topology);
-        let mut contents = Vec::new();
-        for assignment in element.assignments("").map_err(wrong)? {
-            let patches =
-                meanings.patches_of(map, (&ty, size), &assignment.path, &assignment.value);
-            let wrong =
-                |problem| wrong(format!("`{}={}`: {problem}", assignment.path, assignment.value));
-            for Patch { offset, bytes, mask } in patches.map_err(wrong)? {
-                if !mask.is_empty() {
-                    return Err(wrong("a bit field of a map's element cannot be set".to_owned()))
-                        .map_err(|e| e.help("give the whole element as bytes, [1, 2, 3]"));
-                }
-                contents.push(content(offset, bytes));
-            }
-        }
-        Ok(contents)
-    }
-
-    /// The arrays and maps that it resizes.
-    pub fn resized(&self) -> impl Iterator<Item = &str> {
-        self.file.resize.keys().map(String::as_str)
+    /// The arrays and maps that it resizes on a machine of that topology.
+    pub fn resized(&self, topology: &Topology) -> Result<Vec<String>, Failure> {
+        Ok(self.on(topology)?.resize.into_keys().collect())
     }
 
     fn no_variable(&self, object: &Object, name: &str) -> Failure {
@@ -353,13 +406,14 @@ impl Profile {
 }
 
 /// A run of a program, as a job for a real kernel.
-fn program_job(ProgramRun { program, context, load, save, store }: ProgramRun) -> ProgramJob {
+fn program_job(run: ProgramRun) -> ProgramJob {
+    let ProgramRun { program, cpu, context, load, save, store } = run;
     let values = |list: Vec<SavedValue>| {
         let value = |SavedValue { name, offset, size }| ContextValue { name, offset, size };
         list.into_iter().map(value).collect()
     };
     let stores = !store.is_empty();
-    ProgramJob { program, context, load: values(load), save: values(save), stores }
+    ProgramJob { program, cpu, context, load: values(load), save: values(save), stores }
 }
 
 /// Whether an object has a map of that name that is no data section.
@@ -379,6 +433,13 @@ pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, 
                 "{shown} is for `{object}`, and no such object is run"
             ))
             .help(format_args!("add `--sched PATH/{object}.bpf.o`, or leave the profile out")));
+        }
+        let with_options = |spec: &&&str| profile.is_for(spec) && without_options(spec) != **spec;
+        if let Some(spec) = specs.iter().find(with_options) {
+            return Err(Failure::new(format_args!(
+                "{spec} has options of its entry, and {shown} stands in place of the entry"
+            ))
+            .help("leave the options out, or the profile"));
         }
         if let Some(other) = profiles.iter().find(|other| other.file.object == *object) {
             let other = other.path.display();

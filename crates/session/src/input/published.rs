@@ -1,10 +1,13 @@
-//! Schedulers of the catalogue, by name.
+//! Schedulers of the catalogue, by name: `NAME`, `NAME@VERSION`, with options `NAME:OPTION=VALUE:OPTION=VALUE`.
 
-use fairground_catalogue::{ENTRIES, Store};
+use fairground_catalogue::{ENTRIES, Entry, Store};
 use fairground_realkernel::catalogue::Cache;
 
 use super::{Profile, split_set};
 use crate::failure::Failure;
+
+/// What stands before an option.
+const OPTION: char = ':';
 
 /// The cache of built schedulers.
 pub fn scheduler_store() -> Result<Store, Failure> {
@@ -12,19 +15,78 @@ pub fn scheduler_store() -> Result<Store, Failure> {
     Ok(Store::at(cache.root().join("schedulers")))
 }
 
-/// The object file of `NAME` or `NAME@VERSION`; `None` if that is no scheduler of the catalogue.
+/// A scheduler of the catalogue, as it was named.
+struct Named<'s> {
+    entry: &'static Entry,
+    version: Option<&'s str>,
+    /// What follows the first `:`.
+    options: Option<&'s str>,
+}
+
+/// `None` if that is no scheduler of the catalogue.
+fn named(spec: &str) -> Option<Named<'_>> {
+    let (name, options) = match spec.split_once(OPTION) {
+        Some((name, options)) => (name, Some(options)),
+        None => (spec, None),
+    };
+    let (name, version) = split_set(name);
+    let entry = ENTRIES.iter().find(|entry| entry.name == name)?;
+    Some(Named { entry, version, options })
+}
+
+/// A scheduler's name without the options of an entry of the catalogue.
+pub(super) fn without_options(spec: &str) -> &str {
+    let options = named(spec).and_then(|named| named.options);
+    options.map_or(spec, |options| &spec[..spec.len() - options.len() - OPTION.len_utf8()])
+}
+
+/// The object file of a scheduler of the catalogue; `None` if it is none.
 pub(super) fn object_of(spec: &str) -> Option<Result<String, Failure>> {
-    let (name, version) = split_set(spec);
-    ENTRIES.iter().find(|entry| entry.name == name)?;
+    let Named { entry, version, .. } = named(spec)?;
     Some(scheduler_store().and_then(|store| {
-        let built = store.cached(name, version).map_err(Failure::new)?;
+        let built = store.cached(entry.name, version).map_err(Failure::new)?;
         Ok(built.object.display().to_string())
     }))
 }
 
-/// What the loader of `NAME` or `NAME@VERSION` would set, as its entry says; `None` if that is no scheduler of the
-/// catalogue.
-pub(super) fn profile_of(spec: &str) -> Option<Result<Profile, Failure>> {
-    let entry = ENTRIES.iter().find(|entry| entry.name == split_set(spec).0)?;
-    Some(Profile::of_text(format!("catalogue/{}.toml", entry.name).into(), &entry.profile()))
+/// What the loader of a scheduler of the catalogue would set, as its entry says; `None` if it is none.
+pub fn profile_of(spec: &str) -> Option<Result<Profile, Failure>> {
+    let Named { entry, options, .. } = named(spec)?;
+    let options = options.into_iter().flat_map(|all| all.split(OPTION)).map(|option| {
+        option.split_once('=').ok_or_else(|| {
+            Failure::new(format_args!("{spec}: `{option}` is no option"))
+                .help(format_args!("write `{}:NAME=VALUE`", entry.name))
+        })
+    });
+    let profile = options.collect::<Result<Vec<_>, _>>().and_then(|options| {
+        let path = format!("catalogue/{}.toml", entry.name).into();
+        Profile::of_text(path, &entry.profile())?.with_options(spec, &options)
+    });
+    Some(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_follow_the_name_and_the_version() {
+        let plain = "scx_bpfland@1.1.4";
+        assert_eq!(without_options(&format!("{plain}:primary=powersave")), plain);
+        for spec in [plain, "cfs@6.1", "./dir:x/mine.bpf.o"] {
+            assert_eq!(without_options(spec), spec);
+        }
+        let named = named("scx_bpfland@1.1.4:a=b:c=d").expect("it is in the catalogue");
+        assert_eq!((named.version, named.options), (Some("1.1.4"), Some("a=b:c=d")));
+    }
+
+    #[test]
+    fn what_is_no_option_lists_those_that_there_are() {
+        let refused = |spec: &str| profile_of(spec).expect("an entry").expect_err(spec).to_string();
+        assert!(refused("scx_bpfland:primary=fast").contains("`primary=powersave`"));
+        assert!(refused("scx_bpfland:primry=all").contains("there are"));
+        assert!(refused("scx_bpfland:primary").contains("write `scx_bpfland:NAME=VALUE`"));
+        let profile = profile_of("scx_bpfland:primary=powersave").expect("an entry").expect("good");
+        assert!(profile.is_for("scx_bpfland:primary=powersave") && !profile.is_for("scx_bpfland"));
+    }
 }

@@ -118,7 +118,7 @@ impl SchedulerObject {
         let (mut resized, mut setup) = (Vec::new(), SchedulerSetup::default());
         if let Some((profile, topology)) = profile {
             settings.extend(profile.apply(Arc::make_mut(&mut object), topology)?);
-            resized.extend(profile.resized().map(str::to_owned));
+            resized = profile.resized(topology)?;
             setup = profile.real_setup(&object, topology)?;
         }
         let (label, bytes) = (spec.to_owned(), Arc::clone(&loaded.bytes));

@@ -27,6 +27,8 @@ pub(super) struct Call {
     args: BTreeMap<String, Value>,
     /// Once for each place of a level: `cpus`, `cores`, `llcs`, `nodes`, `sockets`.
     each: Option<String>,
+    /// The CPU that executes it: its loader pins itself there.
+    cpu: Option<u32>,
     /// Names of values, and the members that they are.
     #[serde(default)]
     save: BTreeMap<String, String>,
@@ -44,7 +46,7 @@ impl<'de> Visitor<'de> for StepVisitor {
     type Value = Step;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a program, or { program = NAME, each = LEVEL, args = { … }, save = { … } }")
+        f.write_str("the name of a program, or { program = NAME, cpu = NUMBER, each = LEVEL, args = { … }, save = { … } }")
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Step, E> {
@@ -86,8 +88,12 @@ impl<'o> Steps<'o> {
 
     /// One run; for a place of a level, words for lists of that level are their values for the place.
     fn one(&mut self, call: &Call, place: Option<(&str, usize)>) -> Result<ProgramRun, String> {
-        let Call { program, args, save, .. } = call;
-        let mut run = ProgramRun::of(program);
+        let Call { program, args, save, cpu, .. } = call;
+        let cpus = self.topology.cpus();
+        if let Some(cpu) = cpu.filter(|cpu| *cpu >= cpus) {
+            return Err(format!("`cpu = {cpu}`: the machine has {cpus} CPUs, numbered from 0"));
+        }
+        let mut run = ProgramRun { cpu: *cpu, ..ProgramRun::of(program) };
         if args.is_empty() && save.is_empty() {
             return Ok(run);
         }
@@ -97,7 +103,7 @@ impl<'o> Steps<'o> {
         })?;
         run.context = vec![0; argument.1 as usize];
         for assignment in Value::Members(args.clone()).assignments("")? {
-            self.pass(&argument, &self.of_place(assignment, place)?, &mut run)?;
+            self.pass(&argument, &assignment, place, &mut run)?;
         }
         let types = self.object.types();
         let meanings = Meanings::new(&types, self.topology);
@@ -107,22 +113,6 @@ impl<'o> Steps<'o> {
             self.saved.insert(name.clone());
         }
         Ok(run)
-    }
-
-    fn of_place(
-        &self,
-        assignment: Assignment,
-        place: Option<(&str, usize)>,
-    ) -> Result<Assignment, String> {
-        let Some((level, at)) = place else { return Ok(assignment) };
-        if !assignment.value.starts_with(&format!("{level}.")) {
-            return Ok(assignment);
-        }
-        let values = Words::of(self.topology).list(&assignment.value)?;
-        match values.get(at).map(Vec::as_slice) {
-            Some([number]) => Ok(Assignment { value: number.to_string(), ..assignment }),
-            _ => Err(format!("`{}` is more than a number", assignment.value)),
-        }
     }
 
     /// What the loader part of the scx project's arena library does (`ArenaLib::setup` of the crate scx_arena 1.1): the
@@ -191,10 +181,12 @@ impl<'o> Steps<'o> {
         &self,
         (ty, size): &(GlobalType, u64),
         Assignment { path, value }: &Assignment,
+        place: Option<(&str, usize)>,
         run: &mut ProgramRun,
     ) -> Result<(), String> {
         let types = self.object.types();
         let meanings = Meanings::new(&types, self.topology);
+        let meanings = place.map_or(meanings, |(level, number)| meanings.at(level, number));
         let wrong = |problem| format!("`args{path}={value}`: {problem}");
         if let Some(name) = value.strip_prefix(SAVED) {
             if !self.saved.contains(name) {
