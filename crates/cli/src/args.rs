@@ -1,5 +1,6 @@
 //! What can be typed. One definition makes the parsing, `--help`, the man pages and the shell completions.
 
+mod capture;
 mod contention;
 #[cfg(test)]
 mod documented;
@@ -12,6 +13,7 @@ mod load;
 mod record;
 mod top;
 
+pub(crate) use capture::CaptureArgs;
 pub(crate) use contention::ContentionArgs;
 pub(crate) use drawn::DrawnArgs;
 pub(crate) use exit_codes::EXIT_CODES;
@@ -264,6 +266,8 @@ pub(crate) enum SchedCommand {
         #[arg(long, value_enum, default_value_t = KernelAbiChoice::default(), value_name = "RELEASE")]
         kernel_abi: KernelAbiChoice,
     },
+    /// Write a profile of what a scheduler's own loader sets: it runs in a virtual machine
+    Capture(CaptureArgs),
     /// Compile a scheduler written in BPF C to an object file
     Build {
         /// The source, `NAME.bpf.c`

@@ -29,6 +29,8 @@ pub(crate) struct RealPlan<'a> {
     pub(crate) object: Option<&'a SchedulerObject>,
     /// The scheduler's own loader, in place of an object.
     pub(crate) loader: Option<&'a LoaderProgram>,
+    /// Whether what that loader sets is read from the kernel.
+    pub(crate) capture: bool,
     /// Tunables of the scheduler beyond the parameter set: before the run, and during it.
     pub(crate) settings: Vec<Setting>,
     /// Tunables of the kernel.
@@ -129,7 +131,7 @@ impl RealPlan<'_> {
             on_the_second: self.instruction_ns().is_some(),
             seed: self.seed,
             scheduler: scheduler.transpose()?,
-            loader: self.loader.map(loader_job),
+            loader: self.loader.map(|loader| loader_job(loader, self.capture)),
             knobs: self.knobs.clone(),
             recording: self.on.spec.record.then(|| RecordingJob {
                 kib_per_cpu: self.on.spec.buffer,
@@ -144,12 +146,13 @@ impl RealPlan<'_> {
 }
 
 /// A loader as its job describes it. Its libraries are found when it is copied.
-fn loader_job(loader: &LoaderProgram) -> LoaderJob {
+fn loader_job(loader: &LoaderProgram, capture: bool) -> LoaderJob {
     LoaderJob {
         name: loader.label.clone(),
         program: loader.program.display().to_string(),
         arguments: loader.arguments.clone(),
         library_path: Vec::new(),
+        capture,
     }
 }
 

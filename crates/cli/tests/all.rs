@@ -3,6 +3,7 @@
 mod analyze;
 mod bad_input;
 mod book;
+mod captured;
 mod completions_and_man;
 mod contention;
 mod diagnose;

@@ -75,6 +75,9 @@ pub struct LoaderJob {
     pub arguments: Vec<String>,
     /// The folders of its libraries (`LD_LIBRARY_PATH`); empty: where the system has them.
     pub library_path: Vec<String>,
+    /// Whether what it has set is read from the kernel.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub capture: bool,
 }
 
 /// What a scheduler's loader does besides setting variables.
@@ -259,6 +262,37 @@ pub struct LoaderReport {
     pub end: String,
     /// Whether it ended before it was stopped.
     pub by_itself: bool,
+    /// What it has set, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Captured>,
+}
+
+/// What a loader has set, as the kernel has it once the scheduler is enabled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Captured {
+    /// The data sections.
+    pub sections: Vec<CapturedSection>,
+    /// The integers of the callback table that are not 0.
+    pub ops: Vec<(String, u64)>,
+    /// What could not be read.
+    pub notes: Vec<String>,
+}
+
+/// The content of a data section.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapturedSection {
+    /// `.rodata`, `.data`, `.bss`.
+    pub name: String,
+    /// Its bytes, two hexadecimal digits each.
+    pub bytes: String,
+}
+
+impl CapturedSection {
+    /// Its bytes. `None`: the text is damaged.
+    pub fn content(&self) -> Option<Vec<u8>> {
+        let digits = self.bytes.as_bytes().chunks(2);
+        digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok()).collect()
+    }
 }
 
 /// The description of a kernel.

@@ -21,6 +21,7 @@
 //! The crate prints nothing and draws nothing. Runs on real kernels are carried out by the command line; an [`Outcome`]
 //! is what they leave, too.
 
+mod captured;
 mod failure;
 mod follow;
 mod input;
@@ -34,6 +35,7 @@ mod spec;
 mod variables;
 mod verdict;
 
+pub use captured::{CapturedDifference, captured_differences, captured_profile, object_within};
 pub use failure::{Failure, did_you_mean};
 pub use follow::{
     Agreement, DecidedBy, Decision, Difference, Differences, FollowPlan, Followed,

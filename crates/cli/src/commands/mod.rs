@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod analyze;
+mod capture;
 mod column;
 mod compare;
 mod contention;

@@ -40,6 +40,8 @@ pub(super) struct RunPlan<'a> {
     pub(super) keep_events: bool,
     /// Whether a kernel that is not in the cache is fetched.
     pub(super) fetch: bool,
+    /// Whether what a scheduler's own loader sets is read from the kernel.
+    pub(super) capture: bool,
 }
 
 #[derive(Debug)]
@@ -134,6 +136,7 @@ impl<'a> RunPlan<'a> {
             sample: false,
             keep_events: true,
             fetch: true,
+            capture: false,
         }
     }
 
@@ -258,6 +261,7 @@ impl<'a> RunPlan<'a> {
             },
             object: column.scheduler.object(),
             loader: column.scheduler.loader.as_ref(),
+            capture: self.capture,
             settings,
             knobs,
             topology: match column.target {

@@ -12,6 +12,7 @@ use fairground_session::{
     parameter_sets, profile_of, split_set,
 };
 
+use super::capture::capture;
 use super::fetch::{fetch, published_table};
 use super::needs::{answer, needs_tables};
 use super::policy_cost::cost_table;
@@ -23,6 +24,7 @@ pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failu
         SchedCommand::List => list(cli)?,
         SchedCommand::Fetch { scheds } => fetch(cli, scheds)?,
         SchedCommand::Show { sched, cost, kernel_abi } => show(cli, sched, *cost, kernel_abi.0)?,
+        SchedCommand::Capture(args) => return capture(cli, args),
         SchedCommand::Build { source, output } => build(source, output.as_deref())?,
     }
     Ok(ExitCode::SUCCESS)

@@ -114,7 +114,7 @@ fn topology_tags(btf: &Btf<'_>) -> Vec<(TypeId, String)> {
 }
 
 /// The integer members of a structure.
-fn integers(btf: &Btf<'_>, ty: BtfType<'_>) -> Vec<OpsMember> {
+pub(super) fn integers(btf: &Btf<'_>, ty: BtfType<'_>) -> Vec<OpsMember> {
     let Ok(table) = Struct::try_from(ty) else { return Vec::new() };
     let members = table.iter().filter_map(|member| {
         let MemberAttr::Normal { offset } = member.attr else { return None };

@@ -12,9 +12,10 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::captured::capture;
 use super::{ATTACH_TRIES_MAX, DETACH_DEADLINE, KernelState, LoadError, exit, state};
 use crate::child::{die_with_parent, nameless_file};
-use crate::job::{LoaderJob, LoaderReport, SchedulerExit};
+use crate::job::{Captured, LoaderJob, LoaderReport, SchedulerExit};
 use crate::kernel_log::KernelLog;
 
 /// Maximum time from the start of a loader until the kernel has enabled its scheduler, on this kernel's clock. In a
@@ -46,6 +47,7 @@ pub(crate) struct Loader {
     /// The scheduler when the kernel had enabled it.
     enabled: KernelState,
     exit: Option<SchedulerExit>,
+    captured: Option<Captured>,
 }
 
 impl Loader {
@@ -87,8 +89,10 @@ impl Loader {
             name,
             enabled: KernelState::default(),
             exit: None,
+            captured: None,
         };
         loader.await_enabled()?;
+        loader.captured = job.capture.then(capture);
         Ok(loader)
     }
 
@@ -155,6 +159,7 @@ impl Loader {
             output_bytes: self.output.bytes(),
             end,
             by_itself,
+            captured: self.captured.take(),
         };
         (exit, report)
     }

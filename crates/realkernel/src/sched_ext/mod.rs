@@ -4,6 +4,7 @@
 //! The link to the kernel is a file descriptor of this process and is never pinned: when the process ends, the kernel
 //! disables the scheduler.
 
+mod captured;
 mod constants;
 mod error;
 mod exit;
