@@ -8,8 +8,8 @@ use fairground_realkernel::vm::VmConfig;
 use fairground_workload::Workload;
 
 use super::{
-    COSTS_DEFAULT, CPUS_DEFAULT, KernelAbiChoice, MachineSpec, RunSpec, TopologySpec, VariablesSpec,
-    VmModeChoice,
+    COSTS_DEFAULT, CPUS_DEFAULT, KernelAbiChoice, MachineSpec, RunSpec, TopologySpec,
+    VariablesSpec, VmModeChoice,
 };
 use crate::failure::Failure;
 use crate::input::{
@@ -175,8 +175,7 @@ impl RunSpec {
         }
         config.timers = spec.timers.into();
         config.seed = spec.seed;
-        config.cost =
-            spec.cost_model(self.preset_beside(targets).map_or(COSTS_DEFAULT, |it| it.0))?;
+        config.cost = self.cost_model(targets)?;
         config.trace = TraceOptions { callbacks, ticks: true, calls: self.target.calls };
         config.null_loads = self.scheduler.null_loads.into();
         if let Some(text) = &spec.lead_in {
@@ -196,6 +195,12 @@ impl RunSpec {
             return None;
         }
         targets.iter().find_map(|target| Some((target.cost_preset()?, target)))
+    }
+
+    /// The costs of the simulated machine among these targets.
+    fn cost_model(&self, targets: &[Target]) -> Result<CostModel, Failure> {
+        let beside = self.preset_beside(targets);
+        self.machine.cost_model(beside.map_or(COSTS_DEFAULT, |(preset, _)| preset))
     }
 
     /// Refuses options that have no effect on any of the targets.
@@ -244,7 +249,7 @@ impl RunSpec {
         }
         let counts = |target: &Target| match target {
             Target::Sim => {
-                self.machine.cost_model().is_ok_and(|costs| costs.instruction_ns().is_some())
+                self.cost_model(targets).is_ok_and(|costs| costs.instruction_ns().is_some())
             }
             Target::Vm(_) => self.target.vm_mode == VmModeChoice::Deterministic,
             Target::Host => false,
