@@ -69,6 +69,8 @@ fn beside_a_guest_the_machine_has_the_costs_of_its_kernel() {
     assert_eq!(preset, "linux-7.2-scx");
     let told = "costs of the simulated machine: linux-7.2-scx, for the kernel of vm:7.2 beside it; --costs takes others";
     assert_eq!(notes, [told]);
+    let slow = resolved("run hogs:1 --on sim,vm:7.2 --instruction-ns 4");
+    assert_eq!(slow.0, "linux-7.2-scx", "the speed is that of a guest beside it");
     // The first of several guests counts.
     assert_eq!(resolved("run hogs:1 --on vm:6.1,sim,host,vm:7.2").0, "linux-6.1");
     for line in [

@@ -92,7 +92,7 @@ mod tests {
     fn what_no_kernel_can_be_told_is_refused() {
         let object = find_object("cfs").expect("cfs comes with fairground");
         for (name, expected) in
-            [("cgroup.web.weight", "simulated machine"), ("latencee", "no tunable")]
+            [("cgroup.web.weight", "simulated machine"), ("latencee", "no variable")]
         {
             let failure =
                 global_writes(&object, &[Setting::initial(name, "1")], &Topology::flat(4));
