@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use fairground_report::{Document, Table};
+use fairground_report::Document;
 use fairground_session::{Failure, Outcome};
 
 use super::plan::{Ran, RunPlan};
@@ -78,14 +78,8 @@ pub(super) fn compare_all(
         }
         document.tables.extend(table);
     }
-    for outcome in outcomes {
-        let title = |table: Table| Table {
-            title: format!("{}: {}", table.title, outcome.label),
-            run: Some(outcome.label.clone()),
-            ..table
-        };
-        document.tables.extend(present::variables_table(outcome).map(title));
-    }
+    let variables = |outcome: &Outcome| present::variables_table(outcome, Some(&outcome.label));
+    document.tables.extend(outcomes.iter().filter_map(variables));
     let code = ran.exit_code(code);
     Ok(Compared { document, ran, code })
 }

@@ -36,7 +36,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let runs = experiment.runs()?;
     let mut figures: BTreeMap<String, Figures> =
         experiment.given.iter().map(|g| (g.name.clone(), Figures::from(g))).collect();
-    let mut reports = Vec::new();
+    let mut tables = Vec::new();
     let mut made = Document::default();
     let mut code = 0;
     let shows_prints = !experiment.counts_prints();
@@ -49,7 +49,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         match finished {
             Ok(finished) => {
                 figures.insert(run.name.clone(), finished.figures);
-                reports.extend(finished.reports);
+                tables.extend(finished.tables);
                 code = code.max(finished.code);
                 merge(&mut made, finished.made);
             }
@@ -73,7 +73,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         present::experiment_document(&experiment, &figures, &|run| unmade.has(run));
     let claims =
         document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
-    document.tables.splice(claims..claims, reports);
+    document.tables.splice(claims..claims, tables);
     made.verdicts.into_iter().for_each(|verdict| document.add_verdict(verdict));
     document.sections.extend(made.sections);
     document.specs.extend(made.specs);
@@ -113,7 +113,8 @@ impl Unmade {
 /// What is kept of a run, without its events.
 struct Finished {
     figures: Figures,
-    reports: Option<Table>,
+    /// Tables of its own: what its tasks report, its scheduler's variables.
+    tables: Vec<Table>,
     made: Document,
     code: u8,
 }
@@ -130,12 +131,14 @@ impl Finished {
         if shows_prints {
             present::printed_notes(&mut made, outcome);
         }
-        let reports = if run.reports { present::reports_table(&run.name, &slices) } else { None };
+        let reports = run.reports.then(|| present::reports_table(&run.name, &slices)).flatten();
+        let variables = present::variables_table(outcome, Some(&run.name));
+        let tables = reports.into_iter().chain(variables).collect();
         let mut figures = figures_of(outcome, &slices);
         if run.spec.locks.locks.is_some() && outcome.is_recorded() {
             lock_figures(&mut figures, outcome);
         }
-        Finished { figures, reports, made, code: outcome.exit_code() }
+        Finished { figures, tables, made, code: outcome.exit_code() }
     }
 }
 

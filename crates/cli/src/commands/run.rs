@@ -85,7 +85,7 @@ fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.tables.extend(present::reports_table("Reports of the program", &reports));
     document.tables.extend(ring);
     document.tables.extend(present::intervals_table(&outcome.analysis));
-    document.tables.extend(present::variables_table(outcome));
+    document.tables.extend(present::variables_table(outcome, None));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
 }
 

@@ -1,22 +1,35 @@
 //! What a scheduler's variables hold at the end of a run.
 
+use fairground_machine::Value;
 use fairground_report::{Cell, Column, Table};
 use fairground_session::Outcome;
 
-/// One row for each value that is shown; `None` when none was asked for.
-pub(crate) fn variables_table(outcome: &Outcome) -> Option<Table> {
+/// One row for each value that is shown; `None` when none was asked for. `run`: the run's name, in a result of several.
+pub(crate) fn variables_table(outcome: &Outcome, run: Option<&str>) -> Option<Table> {
     let shown = &outcome.variables;
     if shown.values.is_empty() {
         return None;
     }
-    let mut table = Table::of("variables", "The scheduler's variables at the end", &shown.values)
+    let title = "The scheduler's variables at the end";
+    let title = run.map_or_else(|| title.to_owned(), |run| format!("{title}: {run}"));
+    let mut table = Table::of("variables", title, &shown.values)
         .text("name", |value| &value.name)
-        .column(Column::text("value"), |value| Cell::text(value.value.to_string()))
+        .column(Column::text("value"), |value| cell(&value.value))
         .table();
+    table.run = run.map(str::to_owned);
     for (name, count) in &shown.cut {
         table.note(format!(
             "{name}: its first {count} values are shown; `--show-globals={name}` shows more"
         ));
     }
     Some(table)
+}
+
+/// A number where JSON has room for it, else a text.
+fn cell(value: &Value) -> Cell {
+    match value {
+        Value::Number(number) => i64::try_from(*number).map(Cell::Int).ok(),
+        _ => None,
+    }
+    .unwrap_or_else(|| Cell::text(value.to_string()))
 }

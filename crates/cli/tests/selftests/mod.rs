@@ -88,11 +88,11 @@ fn judge(run: &Run, document: &Value) -> Vec<String> {
     if !run.says.is_empty() && !verdicts.iter().any(|text| text.contains(run.says)) {
         faults.push(format!("`{}` is missing from {verdicts:?}", run.says));
     }
-    let value = |name: &str| {
-        let row = rows(document, "variables").find(|row| row[0] == name)?;
-        row[1].as_str().map(str::to_owned)
+    let value = |name: &&str| {
+        let row = rows(document, "variables").find(|row| row[0] == *name)?;
+        Some(row[1].to_string())
     };
-    let values: BTreeSet<Option<String>> = run.equal.iter().map(|name| value(name)).collect();
+    let values: BTreeSet<Option<String>> = run.equal.iter().map(value).collect();
     if values.len() > 1 || values.contains(&None) {
         faults.push(format!("{:?} are not equal: {values:?}", run.equal));
     }
