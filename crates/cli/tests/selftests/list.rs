@@ -8,7 +8,8 @@ use super::runs::{
 pub(super) const SELFTESTS: &[Selftest] = &[
     Selftest {
         name: "allowed_cpus",
-        asserts: "`scx_bpf_select_cpu_and()` gives idle CPUs of the mask only, claimed, also to a program that user space runs",
+        asserts: "`scx_bpf_select_cpu_and()` gives idle CPUs of the mask only, claimed, also to a program that user space \
+                  runs",
         here: Here::Holds(
             &[Run { profile: FROM_USER, expect: STAYED, ..run("allowed_cpus", BACKGROUND) }],
             "",
@@ -128,7 +129,7 @@ pub(super) const SELFTESTS: &[Selftest] = &[
     Selftest {
         name: "hotplug",
         asserts: "a CPU that comes or goes calls `cpu_online()` or `cpu_offline()`, and ends a scheduler without them",
-        here: Here::Without("CPUs do not come and go, and the object holds two schedulers"),
+        here: Here::Without("CPUs do not come and go"),
     },
     Selftest {
         name: "init_enable_count",
