@@ -281,3 +281,55 @@ fn values_at_the_end_are_shown_and_expected() {
     let text = refusal(&["run", "hogs:1", "--on", "vm:newest", "--show-globals"]);
     assert!(text.contains("--show-globals applies to the simulator only"), "{text}");
 }
+
+/// Two schedulers in one object.
+const SEVERAL: &str = r#"
+#include "scx.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+u32 inits;
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(first_init)
+{
+    inits = 1;
+    return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(second_init)
+{
+    inits = 2;
+    return 0;
+}
+
+SCX_OPS_DEFINE(first_ops, .init = (void *)first_init, .name = "first");
+SCX_OPS_DEFINE(second_ops, .init = (void *)second_init, .timeout_ms = 1000, .name = "second");
+"#;
+
+#[test]
+fn a_profile_chooses_one_of_several_schedulers() {
+    let files = Files::new();
+    let object = files.compile("several", SEVERAL, fairground_policies::CLANG_FLAGS);
+    let run = |profile: Option<&str>, expect: &str| {
+        let mut words = vec!["run", "hogs:2", "--duration", "100ms", "--quiet", "--sched", &object];
+        words.extend(profile.into_iter().flat_map(|profile| ["--profile", profile]));
+        fairground(&[&words[..], &["--expect", expect]].concat())
+    };
+    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let refused = run(None, "inits=1");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("`scheduler = \"first_ops\"`"), "{}", said(&refused));
+    for (name, expect) in [("first_ops", "inits=1"), ("second_ops", "inits=2")] {
+        let text =
+            format!("object = \"several\"\nscheduler = \"{name}\"\n[ops]\ntimeout_ms = 900\n");
+        let output = run(Some(&files.write("several.toml", text)), expect);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", said(&output));
+    }
+    let wrong = files.write("wrong.toml", "object = \"several\"\nscheduler = \"secnd_ops\"\n");
+    let refused = run(Some(&wrong), "inits=2");
+    assert!(said(&refused).contains("did you mean `second_ops`?"), "{}", said(&refused));
+    let Some(kernel) = bootable() else { return };
+    let profile = files.write("several.toml", "object = \"several\"\nscheduler = \"second_ops\"\n");
+    let fixed = ["run", "hogs:1", "--cpus", "1", "--duration", "1s", "--quiet", "--on", kernel];
+    success(&[&fixed[..], &["--sched", &object, "--profile", &profile]].concat());
+}

@@ -37,7 +37,12 @@ pub enum PolicyError {
         others: Vec<String>,
     },
     /// It defines several tables.
-    #[error("{file}: the object has several schedulers (`{}`); only one can be loaded", names.join("`, `"))]
+    #[error(
+        "{file}: the object has several schedulers (`{}`), and one can be loaded: a profile names it, as in \
+         `scheduler = \"{}\"`",
+        names.join("`, `"),
+        names.first().map_or("", String::as_str)
+    )]
     SeveralOps {
         /// The object.
         file: String,

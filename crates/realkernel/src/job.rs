@@ -84,6 +84,8 @@ pub struct LoaderJob {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerSetup {
+    /// The scheduler's `struct sched_ext_ops`, if the object has several.
+    pub table: Option<String>,
     /// Integer members of `struct sched_ext_ops` by name, such as `timeout_ms`.
     pub ops: Vec<(String, u64)>,
     /// `max_entries` of maps by name, set before the object is loaded.

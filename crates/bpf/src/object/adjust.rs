@@ -82,6 +82,13 @@ impl Object {
         Ok(())
     }
 
+    /// Keeps one struct_ops variable of several. False, and nothing changes, if there is none of that name.
+    pub fn keep_struct_ops(&mut self, name: &str) -> bool {
+        let is_there = self.struct_ops.iter().any(|table| table.name == name);
+        self.struct_ops.retain(|table| !is_there || table.name == name);
+        is_there
+    }
+
     /// Sets an integer member of the scheduler's `struct sched_ext_ops`.
     ///
     /// # Errors

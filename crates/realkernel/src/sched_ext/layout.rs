@@ -89,6 +89,11 @@ impl Layout {
         layout
     }
 
+    /// Keeps one struct_ops variable of several.
+    pub(super) fn choose(&mut self, table: Option<&str>) {
+        self.ops.retain(|(name, _)| table.is_none_or(|table| table == name));
+    }
+
     /// The name of the only `struct sched_ext_ops`, or all struct_ops variables.
     pub(super) fn scheduler(&self) -> Result<&str, Vec<String>> {
         let mut schedulers = self.ops.iter().filter(|(_, of)| OPS_TYPES.contains(&of.as_str()));

@@ -52,7 +52,8 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
         messages.push(error.to_string());
         LoadError::NoObject { name: name.clone(), messages }
     })?;
-    let layout = layout_of(name, &opened)?;
+    let mut layout = layout_of(name, &opened)?;
+    layout.choose(job.setup.table.as_deref());
     layout.scheduler().map_err(|found| LoadError::NotOne { name: name.clone(), found })?;
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let flags = map.map_flags() | BPF_F_LINK;

@@ -2,6 +2,7 @@
 //!
 //! ```toml
 //! object = "scx_central"                 # scx_central.bpf.o
+//! scheduler = "central_ops"              # its callback table, if the object has several
 //! required = ["nr_cpu_ids", "slice_ns"]  # must be set: here or with --set
 //!
 //! [set]                                  # variables, as --set takes them
@@ -64,6 +65,7 @@ use crate::failure::{Failure, did_you_mean};
 #[serde(deny_unknown_fields)]
 struct File {
     object: String,
+    scheduler: Option<String>,
     #[serde(default)]
     required: Vec<String>,
     #[serde(default)]
@@ -204,6 +206,7 @@ impl Profile {
     /// Applies what concerns the object itself, and returns what it sets in a machine of that topology.
     pub fn apply(&self, object: &mut Object, topology: &Topology) -> Result<Vec<Setting>, Failure> {
         let shown = self.path.display();
+        self.choose(object)?;
         let part = self.on(topology)?;
         for (name, count) in &part.resize {
             let count = self.number("resize", name, count, topology)?;
@@ -225,6 +228,18 @@ impl Profile {
             }
         }
         self.settings(object, &part, topology)
+    }
+
+    /// Keeps the scheduler that it names, of several in an object.
+    fn choose(&self, object: &mut Object) -> Result<(), Failure> {
+        let Some(name) = &self.file.scheduler else { return Ok(()) };
+        if object.keep_struct_ops(name) {
+            return Ok(());
+        }
+        let known: Vec<&str> =
+            object.struct_ops().iter().map(|table| table.name.as_str()).collect();
+        let named = format!("scheduler: {} has no scheduler `{name}`", object.name());
+        Err(self.unknown(object, &named, name, known.into_iter()))
     }
 
     /// What it sets, checked.
@@ -331,6 +346,7 @@ impl Profile {
             .into_iter()
             .filter(|map| map.kind != DATA && part.resize.contains_key(&map.name));
         Ok(SchedulerSetup {
+            table: self.file.scheduler.clone(),
             ops: ops.collect::<Result<_, _>>()?,
             max_entries: resized.map(|map| (map.name, map.max_entries)).collect(),
             maps: maps.into_iter().map(map).collect(),
