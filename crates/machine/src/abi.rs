@@ -179,12 +179,16 @@ pub mod errno {
     pub const ENOENT: i64 = -2;
     /// No memory.
     pub const ENOMEM: i64 = -12;
+    /// No access.
+    pub const EACCES: i64 = -13;
     /// Busy.
     pub const EBUSY: i64 = -16;
     /// Exists.
     pub const EEXIST: i64 = -17;
     /// Invalid argument.
     pub const EINVAL: i64 = -22;
+    /// Not supported.
+    pub const EOPNOTSUPP: i64 = -95;
 }
 
 /// `SCX_ECODE_RSN_HOTPLUG`.

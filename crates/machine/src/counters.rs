@@ -56,6 +56,14 @@ pub struct Counters {
     pub cgroup_moves_refused: u64,
     /// Slices that the core refilled because no other task waited for the CPU.
     pub slice_refills: u64,
+    /// Slices that the core set to the default: those refills, and those of tasks that it put into a queue itself.
+    pub default_slices: u64,
+    /// Times that `ops.select_cpu()` chose a CPU that its task may not use.
+    pub select_cpu_fallbacks: u64,
+    /// Times that a task went on because there was no other one (without `SCX_OPS_ENQ_LAST`).
+    pub kept_last: u64,
+    /// Enqueues of exiting tasks that passed the scheduler by (without `SCX_OPS_ENQ_EXITING`).
+    pub skipped_exiting: u64,
     /// Dispatches that the core ignored because the scheduler no longer owned the task.
     pub stale_dispatches: u64,
     /// Instructions of the scheduler's program.
@@ -77,6 +85,17 @@ impl Counters {
     /// What the scheduler's program cost on a path.
     pub fn path(&self, path: Path) -> PathCost {
         self.paths[path as usize]
+    }
+
+    /// A counter of `scx_bpf_events()` by its name; 0 for one that counts what does not happen here.
+    pub(crate) fn event(&self, name: &str) -> u64 {
+        match name {
+            "SCX_EV_SELECT_CPU_FALLBACK" => self.select_cpu_fallbacks,
+            "SCX_EV_DISPATCH_KEEP_LAST" => self.kept_last,
+            "SCX_EV_ENQ_SKIP_EXITING" => self.skipped_exiting,
+            "SCX_EV_ENQ_SLICE_DFL" | "SCX_EV_REFILL_SLICE_DFL" => self.default_slices,
+            _ => 0,
+        }
     }
 
     pub(crate) fn count_callback(&mut self, kind: CallbackKind) {

@@ -75,6 +75,18 @@ pub struct Exit {
     pub time_ns: u64,
     /// The callback that led to it, if any.
     pub origin: Option<Box<Origin>>,
+    /// The dump of the state, after an error.
+    pub dump: Dump,
+}
+
+/// The dump of the state at an error: the CPUs that are not idle, the tasks that are runnable there, and what the scheduler
+/// says about itself and each of them (`ops.dump()`, `ops.dump_cpu()`, `ops.dump_task()`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dump {
+    /// All of it, as `ops.exit()` gets it; empty after an orderly exit.
+    pub text: String,
+    /// The scheduler's own lines, those about a CPU or a task below a line that names it.
+    pub own: Vec<String>,
 }
 
 /// The callback that ended the scheduler's time in charge, or, for a stall, the last one about the waiting task.

@@ -47,7 +47,7 @@ pub use cost::{CostDescription, CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use driven::{Driven, NewTask, Placement, Wake};
 pub use error::MachineError;
-pub use exit::{Exit, ExitKind, Origin, PastCall, Waiting, WaitingPlace};
+pub use exit::{Dump, Exit, ExitKind, Origin, PastCall, Waiting, WaitingPlace};
 pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use interface::{

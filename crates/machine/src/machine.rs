@@ -70,6 +70,8 @@ pub struct Machine {
     pub(crate) cgroup_init_args: u64,
     /// Values that programs of the loader left in their contexts, by name.
     pub(crate) saved: BTreeMap<String, u64>,
+    /// `ops.init()` has succeeded.
+    pub(crate) initialized: bool,
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,
     pub(crate) finished: bool,

@@ -93,6 +93,9 @@ fn other_types(types: &[String]) -> String {
     if types.is_empty() { String::new() } else { format!(" (it has `{}`)", types.join("`, `")) }
 }
 
+/// Bytes of a dump, at most.
+const EXIT_DUMP_MAX: u64 = 4 << 20;
+
 /// A loaded scheduler. Compiled once; each machine runs its own instance of it.
 #[derive(Clone)]
 pub struct Policy {
@@ -133,6 +136,8 @@ pub(crate) struct OpsTable {
     /// It is a `struct sched_ext_ops_cid`: it uses topological CPU numbers.
     pub(crate) cid_form: bool,
     pub(crate) batch: u32,
+    /// `exit_dump_len`; 0 when the scheduler names none.
+    pub(crate) exit_dump_len: u32,
     /// `timeout_ms`; `None` when the scheduler names none.
     pub(crate) timeout_ns: Option<u64>,
 }
@@ -146,6 +151,7 @@ impl OpsTable {
             flags: 0,
             cid_form: false,
             batch: abi::DISPATCH_BATCH_DFL,
+            exit_dump_len: 0,
             timeout_ns: None,
         }
     }
@@ -364,5 +370,6 @@ fn read_ops(file: &str, ops: &StructOps, abi: KernelAbi) -> Result<OpsTable, Pol
             });
         }
     };
-    Ok(OpsTable { functions, flags, cid_form, batch, timeout_ns })
+    let exit_dump_len = int("exit_dump_len").min(EXIT_DUMP_MAX) as u32;
+    Ok(OpsTable { functions, flags, cid_form, batch, exit_dump_len, timeout_ns })
 }

@@ -124,6 +124,11 @@ impl Topology {
         &self.nodes[self.places[cpu as usize].node as usize]
     }
 
+    /// The CPUs of a node.
+    pub(crate) fn node_cpus(&self, node: u32) -> &CpuMask {
+        &self.nodes[node as usize]
+    }
+
     /// The NUMA node of a CPU. Panics when the machine has no such CPU.
     pub(crate) fn node_of(&self, cpu: u32) -> u32 {
         self.places[cpu as usize].node

@@ -323,7 +323,7 @@ fn a_program_learns_of_the_kernel_that_it_runs_on() {
         let mut config = free_machine(3);
         config.hz = hz;
         let result = simulate(&config, &policy, &[], &workload(vec![nice.clone()]), 100 * MS);
-        assert_eq!(result.log[0], format!("HZ {hz} version 60c00 CPUs 3"));
+        assert_eq!(result.log[0], format!("HZ {hz} version 70200 CPUs 3"));
         assert_eq!(result.log[1..3], ["nice pid 1000 prio 115", "weight 305 cpus 1 now 0"]);
         assert_eq!(result.log[5], "weight 305 cpus 1 now 50000000");
         assert_eq!(result.log[6], format!("jiffies {} on CPU 1", 50 * hz / 1000));

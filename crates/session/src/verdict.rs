@@ -21,6 +21,8 @@ const EXIT_UNEXPECTED: u8 = 1;
 const WAIT_MIN_NS: u64 = 10_000_000;
 /// Tasks that are named; the others are counted.
 const NAMES_SHOWN: usize = 5;
+/// Lines of the scheduler's dump that are shown; the others are counted.
+const DUMP_LINES_SHOWN: usize = 24;
 
 /// How bad a [`Verdict`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +232,20 @@ fn about(origin: &Origin) -> String {
 }
 
 fn details(exit: &Exit, sources: &[Source]) -> Vec<String> {
-    let Some(origin) = &exit.origin else { return Vec::new() };
+    let mut lines = exit.origin.as_deref().map_or(Vec::new(), |origin| led_to(origin, sources));
+    let own = &exit.dump.own;
+    if !own.is_empty() {
+        lines.push("the scheduler's dump:".to_owned());
+        lines.extend(own.iter().take(DUMP_LINES_SHOWN).map(|line| format!("  {line}")));
+    }
+    if own.len() > DUMP_LINES_SHOWN {
+        lines.push(format!("  … and {} lines", own.len() - DUMP_LINES_SHOWN));
+    }
+    lines
+}
+
+/// Where in the source it was, and the last callbacks.
+fn led_to(origin: &Origin, sources: &[Source]) -> Vec<String> {
     let with_text = sources.iter().map(|source| &source.line).filter(|line| !line.text.is_empty());
     let mut lines: Vec<String> =
         with_text.map(|line| format!("{line}: {}", line.text.trim())).collect();

@@ -42,6 +42,9 @@ kfuncs! {
     "scx_bpf_now" => |call, _| Ok(call.context().now_ns),
     "bpf_iter_num_new" => iter_num_new,
     "bpf_iter_num_next" => iter_num_next,
+    "bpf_iter_bits_new" => iter_bits_new,
+    "bpf_iter_bits_next" => iter_bits_next,
+    "bpf_iter_bits_destroy" => |call, args| call.memory().store_u64(args[0] + BITS, 0).map(|()| 0),
     // One thread runs an instance: there are no readers to wait for and no preemption.
     "bpf_iter_num_destroy"
     | "bpf_rcu_read_lock"
@@ -94,4 +97,45 @@ fn iter_num_next<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Tra
     }
     memory.store_u32(it, next as u32)?;
     Ok(it)
+}
+
+/// The most words of a bit iterator (`BITS_ITER_NR_WORDS_MAX`).
+const BITS_WORDS_MAX: u64 = 511;
+/// Where a `struct bpf_iter_bits` holds the address of its words, the number of bits, and the bit that was met last, plus 1.
+const WORDS: u64 = 0;
+const BITS: u64 = 8;
+const LAST: u64 = 12;
+
+/// `bpf_iter_bits_new(it, words, nr_words)`.
+fn iter_bits_new<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
+    let (it, words, count) = (args[0], args[1], u64::from(args[2] as u32));
+    let error = match (words, count) {
+        (0, _) | (_, 0) => EINVAL,
+        (_, BITS_WORDS_MAX..) if count > BITS_WORDS_MAX => E2BIG,
+        _ => 0,
+    };
+    let memory = call.memory();
+    memory.store_u64(it.wrapping_add(WORDS), words)?;
+    memory.store_u32(it.wrapping_add(BITS), if error == 0 { 64 * count as u32 } else { 0 })?;
+    memory.store_u32(it.wrapping_add(LAST), u32::MAX)?;
+    Ok(error as u64)
+}
+
+/// `bpf_iter_bits_next(it)`: the address of the number of the next set bit, or NULL.
+fn iter_bits_next<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
+    let it = args[0];
+    let memory = call.memory();
+    let (words, bits) = (memory.load_u64(it)?, memory.load_u32(it.wrapping_add(BITS))?);
+    let mut bit = memory.load_u32(it.wrapping_add(LAST))?.wrapping_add(1);
+    while bit < bits {
+        let word = memory.load_u64(words.wrapping_add(8 * u64::from(bit / 64)))? >> (bit % 64);
+        if word != 0 {
+            bit += word.trailing_zeros();
+            memory.store_u32(it.wrapping_add(LAST), bit)?;
+            return Ok(it.wrapping_add(LAST));
+        }
+        bit = (bit / 64 + 1) * 64;
+    }
+    memory.store_u32(it.wrapping_add(BITS), 0)?;
+    Ok(0)
 }

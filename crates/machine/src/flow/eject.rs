@@ -9,13 +9,20 @@ use crate::layout::offsets::exit_info;
 use crate::op::Op;
 use crate::{Exit, ExitKind};
 
+/// `SCX_EFLAG_INITIALIZED`: `ops.init()` has succeeded.
+const EFLAG_INITIALIZED: u64 = 1;
+/// `scx_exit_info.exit_cpu` of an exit that no CPU has begun: -1.
+const NO_CPU: u32 = u32::MAX;
+
 impl Machine {
-    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task
+    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: after an error, those of
+    /// the dump; `cgroup_exit` for every cgroup; for every task
     /// `dequeue`, `stopping`, `quiescent` as its state requires, `disable`, `exit_task`; then `exit`. The kernel's own
     /// scheduler would take over from here; the simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
         self.kernel.explain_decision(&self.policy);
+        self.dump_state()?;
         self.waiting = self.kernel.waiting_tasks();
         self.exit_cgroups();
         for slot in self.kernel.tasks.slots() {
@@ -29,7 +36,8 @@ impl Machine {
         if self.has(Op::Exit)
             && let Some(exit) = self.kernel.exit.clone()
         {
-            let info = exit_info(self.program.memory(), &exit)?;
+            let info =
+                exit_info(self.program.memory(), &exit, self.kernel.exit_cpu, self.initialized)?;
             self.call(Op::Exit, None, &[info]);
         }
         Ok(())
@@ -55,7 +63,7 @@ impl Machine {
 }
 
 /// Writes the `struct scx_exit_info` that `ops.exit()` gets.
-fn exit_info(mem: &Memory, exit: &Exit) -> Step<u64> {
+fn exit_info(mem: &Memory, exit: &Exit, exit_cpu: u32, initialized: bool) -> Step<u64> {
     let full = |error: InstanceError| Trap::host(error.to_string());
     let text = |text: &str| -> Step<u64> {
         let bytes = text.as_bytes();
@@ -68,8 +76,14 @@ fn exit_info(mem: &Memory, exit: &Exit) -> Step<u64> {
     mem.store_u64(info + exit_info::EXIT_CODE, exit.code as u64)?;
     mem.store_u64(info + exit_info::REASON, text(&exit.reason)?)?;
     mem.store_u64(info + exit_info::MSG, text(&exit.message)?)?;
-    // There is no backtrace and no dump: both are empty.
-    mem.store_u64(info + exit_info::DUMP, text("")?)?;
+    mem.store_u64(info + exit_info::DUMP, text(&exit.dump.text)?)?;
+    let cpu = match exit.kind {
+        ExitKind::Unregistered | ExitKind::ErrorStall => NO_CPU,
+        _ => exit_cpu,
+    };
+    mem.store_u32(info + exit_info::EXIT_CPU, cpu)?;
+    mem.store_u64(info + exit_info::FLAGS, if initialized { EFLAG_INITIALIZED } else { 0 })?;
+    // There is no backtrace.
     mem.store_u64(info + exit_info::BT, mem.alloc(8, 8).map_err(full)?)?;
     mem.store_u32(info + exit_info::BT_LEN, 0)?;
     Ok(info)

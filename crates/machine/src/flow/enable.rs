@@ -57,7 +57,7 @@ impl Machine {
         let actors = new_actors(config, workload)?;
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
         let exit_task_args = program.alloc(8, 8)?;
-        let masks = guest_masks(&program)?;
+        let masks = guest_masks(&program, policy, config.topology.nodes())?;
         let cgroup_init_args = program.alloc(cgroup_init_args::SIZE, 8)?;
         let cmask = program.alloc(Cids::mask_bytes(cpus), 8)?;
         publish_cgroups(&program, &mut cgroups)?;
@@ -95,6 +95,7 @@ impl Machine {
             release_args,
             cgroup_init_args,
             saved: BTreeMap::new(),
+            initialized: false,
             broken: false,
             finished: false,
             waiting: Vec::new(),
@@ -117,6 +118,7 @@ impl Machine {
                 self.kernel.error(format!("ops.init() failed ({result})"));
             }
         }
+        self.initialized = self.kernel.exit.is_none();
         if self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.policy.ops.has(Op::Enqueue) {
             self.kernel.error("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented");
         }
@@ -186,12 +188,22 @@ fn release_args(policy: &Policy, program: &Instance<Kernel>) -> Result<u64, Mach
 }
 
 /// The memory of the cpumasks that programs see.
-fn guest_masks(program: &Instance<Kernel>) -> Result<GuestMasks, MachineError> {
+fn guest_masks(
+    program: &Instance<Kernel>,
+    policy: &Policy,
+    nodes: u32,
+) -> Result<GuestMasks, MachineError> {
+    let by_node = policy.ops.flags & ops_flag::BUILTIN_IDLE_PER_NODE != 0;
+    let nodes = if by_node { u64::from(nodes.max(1)) } else { 0 };
     Ok(GuestMasks {
         possible: program.alloc(offsets::CPUMASK_SIZE, 8)?,
         idle_cpu: program.alloc(offsets::CPUMASK_SIZE, 8)?,
         idle_smt: program.alloc(offsets::CPUMASK_SIZE, 8)?,
         none: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+        nodes: match nodes {
+            0 => 0,
+            nodes => program.alloc(2 * nodes * offsets::CPUMASK_SIZE, 8)?,
+        },
     })
 }
 
@@ -344,6 +356,8 @@ fn new_kernel(
         rt: RtQueues::new(0, false),
         spinners: Spinners::default(),
         builtin_idle,
+        idle_per_node: builtin_idle && ops.flags & ops_flag::BUILTIN_IDLE_PER_NODE != 0,
+        abi: policy.abi,
         this_cpu: 0,
         charges_are_told: false,
         in_interrupt: false,
@@ -354,6 +368,8 @@ fn new_kernel(
         ipis: Vec::new(),
         late: Late::default(),
         exit: None,
+        exit_cpu: 0,
+        dump: None,
         events: EventQueue::new(cpus, 1024),
         timers: Timers::default(),
         sleep_timers: config.timers,

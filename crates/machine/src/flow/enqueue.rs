@@ -1,7 +1,7 @@
 //! Enqueueing and dequeueing.
 
 use super::{Machine, Step};
-use crate::abi::{self, deq, enq, ops_flag};
+use crate::abi::{deq, enq, ops_flag};
 use crate::kernel::{DirectDispatch, DsqRef, OpsState, Slot};
 use crate::op::Op;
 
@@ -59,7 +59,8 @@ impl Machine {
         let core_only = task.exiting && self.policy.ops.flags & ops_flag::ENQ_EXITING == 0;
         if core_only || !self.has(Op::Enqueue) {
             let mem = self.program.memory();
-            task.set_slice(mem, abi::SLICE_DFL_NS)?;
+            self.kernel.counters.skipped_exiting += u64::from(core_only);
+            self.kernel.set_default_slice(mem, slot)?;
             self.kernel.task_mut(slot).ddsp = None;
             let node = self.kernel.topology.node_of(cpu);
             let target = if core_only { DsqRef::Local(cpu) } else { DsqRef::Global(node) };

@@ -10,6 +10,7 @@ mod attributes;
 mod call;
 mod cgroup;
 mod cpu;
+mod dump;
 mod eject;
 mod enable;
 mod enqueue;

@@ -129,7 +129,9 @@ impl Machine {
             return self.kernel.has_slice(self.program.memory(), prev_queued);
         }
         let enq_last = self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.broken;
-        Ok(prev_queued.is_some() && !enq_last)
+        let keeps = prev_queued.is_some() && !enq_last;
+        self.kernel.counters.kept_last += u64::from(keeps);
+        Ok(keeps)
     }
 
     /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run

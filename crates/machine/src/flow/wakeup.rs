@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, TaskState};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::abi::{self, dsq, enq, wake};
+use crate::abi::{dsq, enq, wake};
 use crate::events::EventHandle;
 use crate::kernel::{DirectDispatch, Slot};
 use crate::op::Op;
@@ -86,11 +86,12 @@ impl Machine {
             let (chosen, idle) = self.kernel.select_cpu_default(slot, prev_cpu, wake_flags);
             cpu = chosen;
             if idle {
-                self.kernel.task(slot).set_slice(self.program.memory(), abi::SLICE_DFL_NS)?;
+                self.kernel.set_default_slice(self.program.memory(), slot)?;
                 self.kernel.task_mut(slot).ddsp = Some((dsq::LOCAL, 0));
             }
         }
         if !self.kernel.task(slot).allows(cpu) {
+            self.kernel.counters.select_cpu_fallbacks += 1;
             cpu = self.kernel.fallback_cpu(slot, cpu);
         }
         Ok((cpu, true))

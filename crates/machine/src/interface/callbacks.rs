@@ -10,8 +10,6 @@ const fn f(name: &'static str) -> Feature {
 const NO_HOTPLUG: &str = "never called: every CPU is online from beginning to end";
 /// Members for a scheduler below another one.
 const NO_SUB: &str = "never called: there are no sub-schedulers";
-/// Members for debugging.
-const NO_DUMP: &str = "never called: there are no dumps";
 
 /// The callbacks, in the order of the kernel's structure.
 pub(crate) const CALLBACKS: &[Feature] = &[
@@ -33,9 +31,9 @@ pub(crate) const CALLBACKS: &[Feature] = &[
     f("exit_task"),
     f("enable"),
     f("disable"),
-    f("dump").absent(NO_DUMP),
-    f("dump_cpu").absent(NO_DUMP),
-    f("dump_task").absent(NO_DUMP),
+    f("dump"),
+    f("dump_cpu"),
+    f("dump_task"),
     f("cgroup_init").but("all cgroups exist before the scheduler is loaded"),
     f("cgroup_exit").but("when the scheduler leaves; no cgroup leaves before"),
     f("cgroup_prep_move"),
@@ -58,7 +56,7 @@ pub(crate) const CALLBACKS: &[Feature] = &[
 pub(crate) const CID_NAMES: [(&str, Feature); 5] = [
     ("select_cpu", f("select_cid").since(7, 2)),
     ("set_cpumask", f("set_cmask").since(7, 2)),
-    ("dump_cpu", f("dump_cid").since(7, 2).absent(NO_DUMP)),
+    ("dump_cpu", f("dump_cid").since(7, 2)),
     ("cpu_online", f("cid_online").since(7, 2).absent(NO_HOTPLUG)),
     ("cpu_offline", f("cid_offline").since(7, 2).absent(NO_HOTPLUG)),
 ];
@@ -68,7 +66,7 @@ pub(crate) const DATA: &[Feature] = &[
     f("dispatch_max_batch").but("up to 4096"),
     f("flags"),
     f("timeout_ms"),
-    f("exit_dump_len").absent("not read: there are no dumps"),
+    f("exit_dump_len").but("up to 4 MiB"),
     f("hotplug_seq").absent("not read: no CPU comes or goes"),
     f("sub_cgroup_id").since(7, 1).absent("not read: there are no sub-schedulers"),
     f("name"),

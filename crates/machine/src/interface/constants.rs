@@ -109,7 +109,7 @@ pub(crate) const OPS_FLAGS: Enumeration = Enumeration {
             .but("no effect: a wake-up always calls select_cpu()"),
         c("SCX_OPS_BUILTIN_IDLE_PER_NODE", ops_flag::BUILTIN_IDLE_PER_NODE)
             .since(6, 15)
-            .but("no effect: one mask for all nodes"),
+            .but("a mask for each node; the default choice of a CPU is the same"),
         c("SCX_OPS_ALWAYS_ENQ_IMMED", ops_flag::ALWAYS_ENQ_IMMED).since(7, 1).but("no effect"),
         c("SCX_OPS_TID_TO_TASK", ops_flag::TID_TO_TASK).since(7, 2),
         c("SCX_OPS_HAS_CGROUP_WEIGHT", ops_flag::HAS_CGROUP_WEIGHT)

@@ -14,6 +14,8 @@ const FULL_SPEED: &str = "every CPU runs at full speed, 1024";
 const NOT_COUNTED: &str = "references are not counted: what a program may see lives as long";
 /// Sub-schedulers.
 const NO_SUB: &str = "there are no sub-schedulers: false, as for a cgroup without one";
+/// Searches beyond a node.
+const NODES: &str = "all other nodes are equally far, in the order of their numbers";
 /// What is not there yet.
 const CALL_ENDS: &str = "a call that is reached ends the run";
 
@@ -47,20 +49,20 @@ pub(crate) const SCX: &[Feature] = &[
     f("scx_bpf_dsq_move_set_slice").since(6, 13),
     f("scx_bpf_dsq_move_set_vtime").since(6, 13),
     f("scx_bpf_reenqueue_local"),
-    f("scx_bpf_reenqueue_local___v2").since(6, 19).absent(CALL_ENDS),
-    f("scx_bpf_sub_dispatch").since(7, 1).absent(NO_SUB),
+    f("scx_bpf_reenqueue_local___v2").since(6, 19),
+    f("scx_bpf_sub_dispatch").since(7, 1).but(NO_SUB),
     f("scx_bpf_select_cpu_dfl"),
     f("scx_bpf_select_cpu_and").since(6, 16),
     f("__scx_bpf_select_cpu_and").since(6, 19),
     f("scx_bpf_pick_idle_cpu"),
     f("scx_bpf_pick_any_cpu"),
-    f("scx_bpf_pick_idle_cpu_node").since(6, 15).absent(CALL_ENDS),
-    f("scx_bpf_pick_any_cpu_node").since(6, 15).absent(CALL_ENDS),
+    f("scx_bpf_pick_idle_cpu_node").since(6, 15).but(NODES),
+    f("scx_bpf_pick_any_cpu_node").since(6, 15).but(NODES),
     f("scx_bpf_test_and_clear_cpu_idle"),
     f("scx_bpf_get_idle_cpumask"),
     f("scx_bpf_get_idle_smtmask"),
-    f("scx_bpf_get_idle_cpumask_node").since(6, 15).absent(CALL_ENDS),
-    f("scx_bpf_get_idle_smtmask_node").since(6, 15).absent(CALL_ENDS),
+    f("scx_bpf_get_idle_cpumask_node").since(6, 15),
+    f("scx_bpf_get_idle_smtmask_node").since(6, 15),
     f("scx_bpf_put_idle_cpumask").but(NOT_COUNTED),
     f("scx_bpf_get_possible_cpumask"),
     f("scx_bpf_get_online_cpumask").but(ALL_ONLINE),
@@ -79,15 +81,15 @@ pub(crate) const SCX: &[Feature] = &[
     f("scx_bpf_task_set_dsq_vtime").since(6, 19),
     f("scx_bpf_cpu_rq"),
     f("scx_bpf_cpu_curr").since(6, 18),
-    f("scx_bpf_locked_rq").since(6, 18).absent(CALL_ENDS),
+    f("scx_bpf_locked_rq").since(6, 18),
     f("scx_bpf_now").since(6, 14),
-    f("scx_bpf_events").since(6, 15).absent(CALL_ENDS),
+    f("scx_bpf_events").since(6, 15),
     f("scx_bpf_exit_bstr"),
     f("scx_bpf_error_bstr"),
-    f("scx_bpf_dump_bstr").but("outside of dumps an error, and there are no dumps"),
+    f("scx_bpf_dump_bstr"),
     f("scx_bpf_cpu_to_cid").since(7, 2),
     f("scx_bpf_cid_to_cpu").since(7, 2),
-    f("scx_bpf_cid_topo").since(7, 2).absent(CALL_ENDS),
+    f("scx_bpf_cid_topo").since(7, 2),
     f("scx_bpf_cid_override").since(7, 2),
     f("scx_bpf_task_cid").since(7, 2),
     f("scx_bpf_this_cid").since(7, 2),
@@ -101,6 +103,8 @@ pub(crate) const SCX: &[Feature] = &[
     f("scx_bpf_tid_to_task").since(7, 2),
 ];
 
+/// The order of walks.
+const IN_PLACES: &str = "living tasks in the order of their places; each is its own thread group";
 /// Critical sections: a program runs to its end before anything else happens.
 const ALONE: &str = "nothing: one program runs at a time";
 
@@ -131,7 +135,7 @@ pub(crate) const BPF: &[Feature] = &[
     f("bpf_cpumask_weight"),
     f("bpf_cpumask_any_distribute"),
     f("bpf_cpumask_any_and_distribute"),
-    f("bpf_cpumask_populate").since(6, 15).absent(CALL_ENDS),
+    f("bpf_cpumask_populate").since(6, 15),
     f("bpf_task_from_pid").but(NOT_COUNTED),
     f("bpf_task_acquire").but(NOT_COUNTED),
     f("bpf_task_release").but(NOT_COUNTED),
@@ -143,18 +147,18 @@ pub(crate) const BPF: &[Feature] = &[
     f("bpf_iter_num_new"),
     f("bpf_iter_num_next"),
     f("bpf_iter_num_destroy"),
-    f("bpf_iter_css_new").absent(CALL_ENDS),
-    f("bpf_iter_css_next").absent(CALL_ENDS),
-    f("bpf_iter_css_destroy").absent(CALL_ENDS),
-    f("bpf_iter_css_task_new").absent(CALL_ENDS),
-    f("bpf_iter_css_task_next").absent(CALL_ENDS),
-    f("bpf_iter_css_task_destroy").absent(CALL_ENDS),
-    f("bpf_iter_task_new").absent(CALL_ENDS),
-    f("bpf_iter_task_next").absent(CALL_ENDS),
-    f("bpf_iter_task_destroy").absent(CALL_ENDS),
-    f("bpf_iter_bits_new").absent(CALL_ENDS),
-    f("bpf_iter_bits_next").absent(CALL_ENDS),
-    f("bpf_iter_bits_destroy").absent(CALL_ENDS),
+    f("bpf_iter_css_new"),
+    f("bpf_iter_css_next"),
+    f("bpf_iter_css_destroy"),
+    f("bpf_iter_css_task_new").but(IN_PLACES),
+    f("bpf_iter_css_task_next").but(IN_PLACES),
+    f("bpf_iter_css_task_destroy"),
+    f("bpf_iter_task_new").but(IN_PLACES),
+    f("bpf_iter_task_next").but(IN_PLACES),
+    f("bpf_iter_task_destroy"),
+    f("bpf_iter_bits_new").but("reads the words where they are, and makes no copy"),
+    f("bpf_iter_bits_next"),
+    f("bpf_iter_bits_destroy"),
     f("bpf_rcu_read_lock").but(ALONE),
     f("bpf_rcu_read_unlock").but(ALONE),
     f("bpf_preempt_disable").but(ALONE),

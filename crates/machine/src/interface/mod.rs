@@ -5,6 +5,7 @@
 
 mod callbacks;
 pub(crate) mod constants;
+pub(crate) mod events;
 mod feature;
 mod helpers;
 mod kfuncs;
@@ -40,6 +41,7 @@ pub fn parts() -> Vec<Part> {
         part("Kernel functions of sched_ext", kfuncs::SCX.to_vec()),
         part("Kernel functions of BPF", kfuncs::BPF.to_vec()),
         part("BPF helpers", helpers),
+        part("Counters of `scx_bpf_events()`", events::EVENTS.to_vec()),
         part("Types and members since 6.12", types::TYPES.to_vec()),
     ];
     parts.extend(ENUMERATIONS.iter().map(|enumeration| Part {
@@ -74,7 +76,7 @@ pub(crate) fn lacks(abi: KernelAbi) -> Vec<(&'static str, String)> {
     let constants = ENUMERATIONS.iter().flat_map(|enumeration| enumeration.constants);
     let constants = constants.map(|constant| &constant.feature);
     let there = |name: &str| constants::constant(name, abi).is_some();
-    let features = kfuncs::SCX.iter().chain(kfuncs::BPF).chain(types::TYPES);
+    let features = kfuncs::SCX.iter().chain(kfuncs::BPF).chain(types::TYPES).chain(events::EVENTS);
     let helpers = helpers::HELPERS.iter().map(|(_, feature)| feature);
     let all = features.chain(constants.filter(|feature| !there(feature.name))).chain(helpers);
     all.filter_map(|feature| Some((feature.name, feature.lack(abi)?))).collect()

@@ -9,7 +9,7 @@ const fn f(name: &'static str) -> Feature {
 
 /// Structures, and members as `structure.member`.
 pub(crate) const TYPES: &[Feature] = &[
-    f("scx_event_stats").since(6, 15).absent("programs relocate to nothing"),
+    f("scx_event_stats").since(6, 15),
     f("scx_cgroup_init_args.bw_period_us").since(6, 17),
     f("scx_cgroup_init_args.bw_quota_us").since(6, 17),
     f("scx_cgroup_init_args.bw_burst_us").since(6, 17),
@@ -17,6 +17,7 @@ pub(crate) const TYPES: &[Feature] = &[
     f("scx_exit_info.exit_cpu").by(7, 2),
     f("scx_bpf_dsq_insert_vtime_args").since(6, 19),
     f("scx_bpf_select_cpu_and_args").since(6, 19),
+    f("scx_cid_topo").since(7, 2),
     f("scx_cmask").since(7, 2),
     f("sched_ext_ops_cid").since(7, 2),
     f("sched_ext_entity.tid").since(7, 2),

@@ -208,10 +208,16 @@ impl Kernel {
     pub(crate) fn refill_slice(&mut self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
         let task = self.task(slot);
         if task.slice(mem)? == 0 {
-            task.set_slice(mem, abi::SLICE_DFL_NS)?;
             self.counters.slice_refills += 1;
+            self.set_default_slice(mem, slot)?;
         }
         Ok(())
+    }
+
+    /// `refill_task_slice_dfl`.
+    pub(crate) fn set_default_slice(&mut self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
+        self.counters.default_slices += 1;
+        self.task(slot).set_slice(mem, abi::SLICE_DFL_NS)
     }
 
     /// Whether there is a task and some of its slice is left.

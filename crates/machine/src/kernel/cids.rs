@@ -20,6 +20,8 @@ pub(crate) struct Cids {
     pub(crate) tids: bool,
     cid_of: Vec<u32>,
     cpu_of: Vec<u32>,
+    /// The scheduler has given other numbers, which say nothing of the topology.
+    replaced: bool,
     /// `ops.init()` runs: the numbers may be changed.
     pub(crate) open: bool,
     /// Guest address of the mask that `ops.set_cmask()` gets.
@@ -44,6 +46,7 @@ impl Cids {
             tids: flags & abi::ops_flag::TID_TO_TASK != 0,
             cid_of: Vec::new(),
             cpu_of,
+            replaced: false,
             open: false,
             mask: 0,
         };
@@ -62,10 +65,35 @@ impl Cids {
         u64::from(if self.form { self.cid_of[cpu as usize] } else { cpu })
     }
 
+    /// The members of `struct scx_cid_topo` for a CPU, if the numbers follow the topology: core, cache, node, each with the
+    /// first number of its CPUs and its place among its kind, in the order of these.
+    pub(crate) fn place_of(&self, topology: &Topology, cpu: u32) -> Option<[u32; 6]> {
+        if self.replaced {
+            return None;
+        }
+        let mut members = [0; 6];
+        for (at, kind) in [2, 1, 0].into_iter().enumerate() {
+            let own = parts(topology, cpu)[kind];
+            let mut firsts: Vec<(u8, u32)> = Vec::new();
+            for (cid, other) in self.cpu_of.iter().enumerate() {
+                let part = parts(topology, *other)[kind];
+                if firsts.last() != Some(&part) {
+                    firsts.push(part);
+                    if part == own {
+                        (members[2 * at], members[2 * at + 1]) =
+                            (cid as u32, firsts.len() as u32 - 1);
+                    }
+                }
+            }
+        }
+        Some(members)
+    }
+
     /// Gives every CPU another number. `cid_of` is a permutation.
     pub(crate) fn replace(&mut self, cid_of: Vec<u32>) {
         self.cpu_of = inverse(&cid_of);
         self.cid_of = cid_of;
+        self.replaced = true;
     }
 
     /// `scx_cpumask_to_cmask`: writes a mask for `ops.set_cmask()`, which covers all CPUs; its guest address.

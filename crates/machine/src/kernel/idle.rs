@@ -81,6 +81,13 @@ impl Kernel {
         {
             write_words(mem, addr, &mask.words()[..words])?;
         }
+        for node in (0..self.topology.nodes()).filter(|_| self.idle_per_node) {
+            let here = *self.topology.node_cpus(node);
+            for (cores, mask) in [(false, self.idle.cpus()), (true, self.idle.cores())] {
+                let mask = mask.and(&here);
+                write_words(mem, self.masks.of_node(node, cores), &mask.words()[..words])?;
+            }
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod cids;
 mod clock;
 mod cpu_time;
 mod dispatch;
+mod dump;
 mod fixtures;
 mod history;
 mod hrtimers;
@@ -40,9 +41,10 @@ use crate::check::{Checker, Violation};
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
+use crate::interface::KernelAbi;
 use crate::layout::offsets;
 use crate::prng::Prng;
-use crate::{CostModel, Counters, Exit, ExitKind, SleepTimers, Topology, TraceOptions, abi};
+use crate::{CostModel, Counters, Dump, Exit, ExitKind, SleepTimers, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
@@ -50,6 +52,7 @@ pub(crate) use cids::Cids;
 pub(crate) use clock::Clock;
 pub(crate) use cpu_time::CpuTime;
 pub(crate) use dispatch::DispatchBuffer;
+pub(crate) use dump::DumpText;
 pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
@@ -122,6 +125,10 @@ pub(crate) struct Kernel {
     pub(crate) spinners: Spinners,
     /// Idle CPUs are tracked here, not by the scheduler.
     pub(crate) builtin_idle: bool,
+    /// Those of each NUMA node apart (`SCX_OPS_BUILTIN_IDLE_PER_NODE`).
+    pub(crate) idle_per_node: bool,
+    /// The release whose interface the scheduler has found.
+    pub(crate) abi: KernelAbi,
     /// The CPU that executes.
     pub(crate) this_cpu: u32,
     /// The executing CPU is in a hardware interrupt, or the machine is told something from outside.
@@ -136,6 +143,10 @@ pub(crate) struct Kernel {
     /// CPUs that a reschedule interrupt of the executing CPU is to reach.
     pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,
+    /// The CPU that executed when the exit was claimed.
+    pub(crate) exit_cpu: u32,
+    /// The dump that is being written.
+    pub(crate) dump: Option<DumpText>,
     pub(crate) events: EventQueue,
     pub(crate) timers: Timers,
     /// What ends the sleeps of the workload's tasks.
@@ -189,6 +200,15 @@ pub(crate) struct GuestMasks {
     pub(crate) idle_cpu: u64,
     pub(crate) idle_smt: u64,
     pub(crate) none: u64,
+    /// Idle CPUs and idle cores of each node, one mask behind the other; 0 if they are not kept by node.
+    pub(crate) nodes: u64,
+}
+
+impl GuestMasks {
+    /// The idle CPUs of a node, or those on idle cores.
+    pub(crate) fn of_node(&self, node: u32, cores: bool) -> u64 {
+        self.nodes + offsets::CPUMASK_SIZE * (2 * u64::from(node) + u64::from(cores))
+    }
 }
 
 impl Kernel {
@@ -273,6 +293,7 @@ impl Kernel {
             }
             message.truncate(end);
         }
+        self.exit_cpu = self.this_cpu;
         self.exit = Some(Exit {
             kind,
             code,
@@ -280,6 +301,7 @@ impl Kernel {
             message,
             time_ns: self.clock.now_ns(),
             origin: None,
+            dump: Dump::default(),
         });
     }
 

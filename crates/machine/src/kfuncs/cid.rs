@@ -10,6 +10,7 @@ use crate::kernel::Kernel;
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_cpu_to_cid", cpu_to_cid),
     ("scx_bpf_cid_to_cpu", cid_to_cpu),
+    ("scx_bpf_cid_topo", cid_topo),
     ("scx_bpf_task_cid", task_cid),
     ("scx_bpf_this_cid", this_cid),
     ("scx_bpf_nr_cids", nr_cids),
@@ -32,6 +33,18 @@ fn cpu_to_cid(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
 /// `s32 scx_bpf_cid_to_cpu(cid)`.
 fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_of_cid(int(cid)).map_or(s32(errno::EINVAL), u64::from))
+}
+
+/// `scx_bpf_cid_topo(cid, out, out__sz)`: the first number, and the place among its kind, of the core, of the cache and of the
+/// node of a CPU. Kernels before the argument `out__sz` have no more members than these.
+fn cid_topo(k: &mut Kernel, mem: &Memory, [cid, out, bytes, ..]: [u64; 5]) -> Ret {
+    let place = k.cpu_of_cid(int(cid)).and_then(|cpu| k.cids.place_of(&k.topology, cpu));
+    let members = place.unwrap_or([u32::MAX; 6]);
+    let room = usize::try_from(bytes / 4).unwrap_or(usize::MAX);
+    for (at, member) in members.into_iter().enumerate().take(room) {
+        mem.store_u32(out + 4 * at as u64, member)?;
+    }
+    Ok(0)
 }
 
 /// `s32 scx_bpf_task_cid(p)`: of the CPU of the task's run queue.

@@ -2,8 +2,9 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret};
-use crate::cpuset::CpuMask;
+use super::{Kfunc, Ret, s32};
+use crate::abi::errno;
+use crate::cpuset::{CpuMask, MASK_WORDS};
 use crate::kernel::{Kernel, write_mask};
 use crate::layout::offsets::CPUMASK_SIZE;
 
@@ -31,6 +32,7 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("bpf_cpumask_full", full),
     ("bpf_cpumask_copy", copy),
     ("bpf_cpumask_weight", weight),
+    ("bpf_cpumask_populate", populate),
     ("bpf_cpumask_any_distribute", any_distribute),
     ("bpf_cpumask_any_and_distribute", any_and_distribute),
 ];
@@ -183,6 +185,24 @@ fn full(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
 fn copy(k: &mut Kernel, mem: &Memory, [dst, src, ..]: [u64; 5]) -> Ret {
     let mask = k.read_mask(mem, src)?;
     write_mask(mem, dst, &mask).map(|()| 0)
+}
+
+/// `int bpf_cpumask_populate(cpumask, src, src__sz)` (6.15): the bits from a buffer of the program.
+fn populate(k: &mut Kernel, mem: &Memory, [mask, src, bytes, ..]: [u64; 5]) -> Ret {
+    let cpus = u64::from(k.nr_cpus());
+    if bytes < cpus.div_ceil(8) || !src.is_multiple_of(8) {
+        return Ok(s32(if bytes < cpus.div_ceil(8) { errno::EACCES } else { errno::EINVAL }));
+    }
+    let mut words = [0; MASK_WORDS];
+    let whole = (bytes / 8).min(MASK_WORDS as u64) as usize;
+    for (at, word) in words.iter_mut().enumerate().take(whole) {
+        *word = mem.load_u64(src + 8 * at as u64)?;
+    }
+    for at in whole as u64 * 8..bytes.min(8 * MASK_WORDS as u64) {
+        words[at as usize / 8] |= u64::from(mem.load_u8(src + at)?) << (8 * (at % 8));
+    }
+    write_mask(mem, mask, &CpuMask::from_words(words))?;
+    Ok(0)
 }
 
 fn weight(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {

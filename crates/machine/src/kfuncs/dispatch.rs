@@ -20,6 +20,8 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_dsq_move_to_local___v2", move_to_local_with),
     ("scx_bpf_consume", move_to_local),
     ("scx_bpf_reenqueue_local", reenqueue_local),
+    ("scx_bpf_reenqueue_local___v2", reenqueue_local_anywhere),
+    ("scx_bpf_sub_dispatch", sub_dispatch),
 ];
 
 /// `scx_dispatch_preamble`: which callbacks may dispatch, and what.
@@ -117,14 +119,24 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
 
 /// `u32 scx_bpf_reenqueue_local()`, only from `ops.cpu_release()`: the number of tasks in the CPU's local queue, which
 /// go to the scheduler again once the callback is over.
-fn reenqueue_local(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+fn reenqueue_local(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     if !k.kf_allowed(kf::CPU_RELEASE) {
         return Ok(0);
     }
-    let cpu = k.this_cpu;
-    let queue = DsqRef::Local(cpu);
+    reenqueue_local_anywhere(k, mem, [0; 5])?;
+    Ok(u64::from(k.queues.len(k.cpus[k.this_cpu as usize].local)))
+}
+
+/// `scx_bpf_reenqueue_local___v2()` (6.19): the same from any callback.
+fn reenqueue_local_anywhere(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    let queue = DsqRef::Local(k.this_cpu);
     if !k.reenqueues.contains(&queue) {
         k.reenqueues.push(queue);
     }
-    Ok(u64::from(k.queues.len(k.cpus[cpu as usize].local)))
+    Ok(0)
+}
+
+/// `bool scx_bpf_sub_dispatch(cgroup_id)` (7.1): no cgroup has a scheduler of its own.
+fn sub_dispatch(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(0)
 }

@@ -43,8 +43,13 @@ fn error(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> R
     Ok(0)
 }
 
-/// `scx_bpf_dump_bstr(fmt, data, data__sz)`: only from `ops.dump()` and its kin, which are not called here.
-fn dump(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    k.error("scx_bpf_dump() must only be called from ops.dump() and friends");
+/// `scx_bpf_dump_bstr(fmt, data, data__sz)`: only from `ops.dump()`, `ops.dump_cpu()` and `ops.dump_task()`.
+fn dump(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> Ret {
+    let Some(dump) = &mut k.dump else {
+        k.error("scx_bpf_dump() is for ops.dump(), ops.dump_cpu() and ops.dump_task() only");
+        return Ok(0);
+    };
+    let text = format_bstr(mem, format, data, u64::from(bytes as u32));
+    dump.add(&text.unwrap_or_else(|fault| format!("[!] {fault}\n")));
     Ok(0)
 }

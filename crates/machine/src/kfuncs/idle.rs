@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret, int, s32};
-use crate::abi::{PICK_IDLE_CORE, errno};
+use crate::abi::{PICK_IDLE_CORE, PICK_IDLE_IN_NODE, errno};
 use crate::cpuset::CpuMask;
 use crate::kernel::{Kernel, Slot};
 use crate::op::kf;
@@ -62,7 +62,10 @@ fn select_cpu(
             only.filter(in_mask).filter(|cpu| k.idle.claim(*cpu))
         }
         (_, Some(mask)) => {
-            let allowed = mask.and(&k.allowed(slot));
+            let mut allowed = mask.and(&k.allowed(slot));
+            if k.idle_per_node && flags & PICK_IDLE_IN_NODE != 0 {
+                allowed = allowed.and(k.topology.node(prev_cpu));
+            }
             k.select_idle_cpu(&allowed, prev_cpu, wake_flags, flags)
         }
         (_, None) => {
@@ -71,6 +74,15 @@ fn select_cpu(
         }
     };
     found.ok_or(errno::EBUSY)
+}
+
+/// The same of what is for all nodes together.
+fn for_all_nodes(k: &mut Kernel) -> bool {
+    if k.idle_per_node {
+        k.error("per-node idle tracking is enabled: SCX_OPS_BUILTIN_IDLE_PER_NODE");
+        return false;
+    }
+    builtin(k)
 }
 
 /// `s32 scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`.
@@ -103,7 +115,12 @@ fn select_cpu_and_args(k: &mut Kernel, mem: &Memory, [task, mask, args, ..]: [u6
 }
 
 /// `scx_pick_idle_cpu`: claims an idle CPU of a mask.
-fn pick(k: &mut Kernel, mem: &Memory, allowed: &CpuMask, flags: u64) -> Result<Option<u32>, Trap> {
+pub(super) fn pick(
+    k: &mut Kernel,
+    mem: &Memory,
+    allowed: &CpuMask,
+    flags: u64,
+) -> Result<Option<u32>, Trap> {
     let cpu = k.idle.pick(k.this_cpu, allowed, flags & PICK_IDLE_CORE != 0);
     k.idle_masks_changed(mem)?;
     Ok(cpu)
@@ -111,7 +128,7 @@ fn pick(k: &mut Kernel, mem: &Memory, allowed: &CpuMask, flags: u64) -> Result<O
 
 /// `s32 scx_bpf_pick_idle_cpu(cpus_allowed, flags)`.
 fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
-    if !builtin(k) {
+    if !for_all_nodes(k) {
         return Ok(s32(errno::EBUSY));
     }
     let allowed = k.read_mask(mem, mask)?;
@@ -121,6 +138,9 @@ fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> R
 
 /// `s32 scx_bpf_pick_any_cpu(cpus_allowed, flags)`.
 fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
+    if k.idle_per_node && !for_all_nodes(k) {
+        return Ok(s32(errno::EBUSY));
+    }
     let allowed = k.read_mask(mem, mask)?;
     let idle = if k.builtin_idle { pick(k, mem, &allowed, flags)? } else { None };
     let cpu = idle.or_else(|| k.any_distribute(&allowed));
@@ -139,7 +159,7 @@ fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
 }
 
 fn shown(k: &mut Kernel, mem: &Memory, addr: u64) -> Ret {
-    if !builtin(k) {
+    if !for_all_nodes(k) {
         return Ok(k.masks.none);
     }
     k.idle_shown = true;

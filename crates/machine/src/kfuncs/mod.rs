@@ -5,12 +5,15 @@ mod cgroup;
 mod cid;
 mod cpumask;
 mod dispatch;
+mod events;
 mod exit;
 mod idle;
+mod idle_node;
 mod iter;
 mod kick;
 mod queue;
 mod task;
+mod walk;
 
 use fairground_bpf::{HostFn, Memory, Trap};
 
@@ -27,17 +30,20 @@ type Ret = Result<u64, Trap>;
 
 /// All kfuncs.
 pub(crate) fn table() -> Vec<Kfunc> {
-    let families: [&[Kfunc]; 10] = [
+    let families: [&[Kfunc]; 13] = [
         dispatch::KFUNCS,
         queue::KFUNCS,
         iter::KFUNCS,
         idle::KFUNCS,
+        idle_node::KFUNCS,
+        events::KFUNCS,
         kick::KFUNCS,
         cpumask::KFUNCS,
         task::KFUNCS,
         cgroup::KFUNCS,
         cid::KFUNCS,
         exit::KFUNCS,
+        walk::KFUNCS,
     ];
     families.concat()
 }

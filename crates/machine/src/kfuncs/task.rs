@@ -4,11 +4,13 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret, int};
 use crate::kernel::Kernel;
+use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_task_running", running),
     ("scx_bpf_task_cpu", cpu),
     ("scx_bpf_cpu_rq", cpu_rq),
+    ("scx_bpf_locked_rq", locked_rq),
     ("scx_bpf_cpu_curr", cpu_curr),
     ("scx_bpf_task_set_slice", set_slice),
     ("scx_bpf_task_set_dsq_vtime", set_vtime),
@@ -46,6 +48,18 @@ fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
 /// `struct rq *scx_bpf_cpu_rq(cpu)`.
 fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr))
+}
+
+/// `struct rq *scx_bpf_locked_rq()` (6.18): the run queue under whose lock the callback runs: that of the task that it is
+/// about, else of the executing CPU.
+fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    let permission = k.permission;
+    if permission.is_unlocked() || permission.mask() & kf::SELECT_CPU != 0 {
+        k.error("scx_bpf_locked_rq() in a callback that holds no run queue's lock");
+        return Ok(0);
+    }
+    let cpu = permission.task().map_or(k.this_cpu, |slot| k.task(slot).cpu);
+    Ok(k.cpus[cpu as usize].addr)
 }
 
 /// `struct task_struct *scx_bpf_cpu_curr(cpu)` (6.18).

@@ -2,6 +2,7 @@
 //! their fields. Contains only fields that the machine updates; a program that reads another one ends in a trap that
 //! names it.
 
+mod arguments;
 pub(crate) mod offsets;
 mod types;
 

@@ -132,6 +132,16 @@ pub(crate) mod exit_info {
     pub(crate) const SIZE: u64 = 72;
 }
 
+/// `struct scx_dump_ctx`.
+pub(crate) mod dump_ctx {
+    pub(crate) const KIND: u64 = 0;
+    pub(crate) const EXIT_CODE: u64 = 8;
+    pub(crate) const REASON: u64 = 16;
+    pub(crate) const AT_NS: u64 = 24;
+    pub(crate) const AT_JIFFIES: u64 = 32;
+    pub(crate) const SIZE: u64 = 40;
+}
+
 /// `struct scx_init_task_args`.
 pub(crate) mod init_task_args {
     pub(crate) const FORK: u64 = 0;

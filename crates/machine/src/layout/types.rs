@@ -2,31 +2,25 @@
 
 use fairground_bpf::{Field, TargetTypes, TypeRef};
 
-use super::offsets::{
-    self, cgroup, cgroup_init_args, cmask, exit_info, init_task_args, rq, sched_entity, sched_info,
-    scx_entity, task, thread_info,
-};
+use super::arguments;
+use super::offsets::{self, cgroup, rq, sched_entity, sched_info, scx_entity, task, thread_info};
 use crate::abi;
-use crate::interface::constants::{ENUMERATIONS, EXIT_KIND, PREEMPT_REASON};
-use crate::interface::{KernelAbi, has_member, types::has};
-use crate::op::Op;
-
-/// The cid form of the table of callbacks.
-const CID_FORM: &str = "sched_ext_ops_cid";
+use crate::interface::constants::ENUMERATIONS;
+use crate::interface::{KernelAbi, types::has};
 
 /// The plain types that structures are made of.
-struct Basic {
-    boolean: TypeRef,
-    u8: TypeRef,
-    u16: TypeRef,
-    u32: TypeRef,
-    s32: TypeRef,
-    u64: TypeRef,
-    s64: TypeRef,
-    ulong: TypeRef,
-    ptr_char: TypeRef,
-    ptr_ulong: TypeRef,
-    comm: TypeRef,
+pub(super) struct Basic {
+    pub(super) boolean: TypeRef,
+    pub(super) u8: TypeRef,
+    pub(super) u16: TypeRef,
+    pub(super) u32: TypeRef,
+    pub(super) s32: TypeRef,
+    pub(super) u64: TypeRef,
+    pub(super) s64: TypeRef,
+    pub(super) ulong: TypeRef,
+    pub(super) ptr_char: TypeRef,
+    pub(super) ptr_ulong: TypeRef,
+    pub(super) comm: TypeRef,
 }
 
 impl Basic {
@@ -68,13 +62,13 @@ impl Basic {
     }
 }
 
-fn at<'a>(name: &'a str, offset: u64, ty: TypeRef) -> Field<'a> {
+pub(super) fn at<'a>(name: &'a str, offset: u64, ty: TypeRef) -> Field<'a> {
     // Offsets of the layout are far below 2^32.
     Field::at(name, offset as u32, ty)
 }
 
 /// A structure with the members that kernels of a release have, if they have the structure.
-fn structure_in(
+pub(super) fn structure_in(
     t: &mut TargetTypes,
     abi: KernelAbi,
     name: &str,
@@ -89,7 +83,12 @@ fn structure_in(
     structure(t, name, size, &there)
 }
 
-fn structure(t: &mut TargetTypes, name: &str, size: u64, fields: &[Field<'_>]) -> TypeRef {
+pub(super) fn structure(
+    t: &mut TargetTypes,
+    name: &str,
+    size: u64,
+    fields: &[Field<'_>],
+) -> TypeRef {
     t.structure(name, size as u32, fields)
 }
 
@@ -117,10 +116,10 @@ pub(crate) fn kernel_types(abi: KernelAbi) -> TargetTypes {
             at("lost_idle_time", rq::LOST_IDLE_TIME, b.ulong),
         ],
     );
-    arguments(&mut t, &b, (groups.cgroup_ptr, task_ptr), abi);
-    kfunc_arguments(&mut t, &b, abi);
-    iterators(&mut t, &b, abi);
-    sched_ext_ops(&mut t, &b, abi);
+    arguments::of_callbacks(&mut t, &b, (groups.cgroup_ptr, task_ptr), abi);
+    arguments::of_kfuncs(&mut t, &b, abi);
+    arguments::iterators(&mut t, &b, abi);
+    arguments::sched_ext_ops(&mut t, &b, abi);
     for enumeration in ENUMERATIONS {
         let values = enumeration.values(abi);
         if !values.is_empty() {
@@ -222,16 +221,9 @@ fn entity(t: &mut TargetTypes, b: &Basic) -> TypeRef {
     )
 }
 
-fn task_struct(
-    t: &mut TargetTypes,
-    b: &Basic,
-    (task_ptr, cpumask): (TypeRef, TypeRef),
-    groups: &CgroupTypes,
-    abi: KernelAbi,
-) {
-    let cpumask_ptr = t.pointer(cpumask);
-    let se = entity(t, b);
-    let scx = structure_in(
+/// `struct sched_ext_entity`.
+fn scx_entity(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) -> TypeRef {
+    structure_in(
         t,
         abi,
         "sched_ext_entity",
@@ -245,7 +237,19 @@ fn task_struct(
             at("tid", scx_entity::TID, b.u64),
             at("runnable_at", scx_entity::RUNNABLE_AT, b.ulong),
         ],
-    );
+    )
+}
+
+fn task_struct(
+    t: &mut TargetTypes,
+    b: &Basic,
+    (task_ptr, cpumask): (TypeRef, TypeRef),
+    groups: &CgroupTypes,
+    abi: KernelAbi,
+) {
+    let cpumask_ptr = t.pointer(cpumask);
+    let se = entity(t, b);
+    let scx = scx_entity(t, b, abi);
     let sched_info = structure(
         t,
         "sched_info",
@@ -300,70 +304,6 @@ fn task_struct(
     );
 }
 
-fn arguments(
-    t: &mut TargetTypes,
-    b: &Basic,
-    (cgroup_ptr, task_ptr): (TypeRef, TypeRef),
-    abi: KernelAbi,
-) {
-    let kind = t.enumeration(EXIT_KIND.name, EXIT_KIND.bytes, false, &EXIT_KIND.values(abi));
-    structure_in(
-        t,
-        abi,
-        "scx_exit_info",
-        exit_info::SIZE,
-        &[
-            at("kind", exit_info::KIND, kind),
-            at("exit_code", exit_info::EXIT_CODE, b.s64),
-            at("reason", exit_info::REASON, b.ptr_char),
-            at("bt", exit_info::BT, b.ptr_ulong),
-            at("bt_len", exit_info::BT_LEN, b.u32),
-            at("msg", exit_info::MSG, b.ptr_char),
-            at("dump", exit_info::DUMP, b.ptr_char),
-            at("flags", exit_info::FLAGS, b.u64),
-            at("exit_cpu", exit_info::EXIT_CPU, b.s32),
-        ],
-    );
-    structure(
-        t,
-        "scx_init_task_args",
-        init_task_args::SIZE,
-        &[
-            at("fork", init_task_args::FORK, b.boolean),
-            at("cgroup", init_task_args::CGROUP, cgroup_ptr),
-        ],
-    );
-    structure(t, "scx_exit_task_args", 1, &[at("cancelled", 0, b.boolean)]);
-    structure_in(
-        t,
-        abi,
-        "scx_cgroup_init_args",
-        cgroup_init_args::SIZE,
-        &[
-            at("weight", cgroup_init_args::WEIGHT, b.u32),
-            at("bw_period_us", cgroup_init_args::BW_PERIOD_US, b.u64),
-            at("bw_quota_us", cgroup_init_args::BW_QUOTA_US, b.u64),
-            at("bw_burst_us", cgroup_init_args::BW_BURST_US, b.u64),
-        ],
-    );
-    structure(t, "scx_cpu_acquire_args", 0, &[]);
-    let reasons = PREEMPT_REASON.values(abi);
-    let reason = t.enumeration(PREEMPT_REASON.name, PREEMPT_REASON.bytes, false, &reasons);
-    structure(t, "scx_cpu_release_args", 16, &[at("reason", 0, reason), at("task", 8, task_ptr)]);
-    structure(
-        t,
-        "scx_dump_ctx",
-        40,
-        &[
-            at("kind", 0, kind),
-            at("exit_code", 8, b.s64),
-            at("reason", 16, b.ptr_char),
-            at("at_ns", 24, b.u64),
-            at("at_jiffies", 32, b.u64),
-        ],
-    );
-}
-
 /// `struct mempolicy *`; no task has one.
 fn mempolicy(t: &mut TargetTypes, b: &Basic) -> TypeRef {
     let bits = t.array(b.ulong, 1);
@@ -372,72 +312,6 @@ fn mempolicy(t: &mut TargetTypes, b: &Basic) -> TypeRef {
     let fields = [at("mode", 0, b.u16), at("nodes", 8, nodes), at("home_node", 16, b.s32)];
     let policy = structure(t, "mempolicy", 24, &fields);
     t.pointer(policy)
-}
-
-/// Arguments of kernel functions that have more than five (6.19), and types that programs share with the kernel.
-fn kfunc_arguments(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
-    let words = ["dsq_id", "slice", "vtime", "enq_flags"].into_iter().zip(0..);
-    let words: Vec<_> = words.map(|(name, word)| at(name, 8 * word, b.u64)).collect();
-    structure_in(t, abi, "scx_bpf_dsq_insert_vtime_args", 32, &words);
-    structure_in(
-        t,
-        abi,
-        "scx_bpf_select_cpu_and_args",
-        24,
-        &[at("prev_cpu", 0, b.s32), at("wake_flags", 8, b.u64), at("flags", 16, b.u64)],
-    );
-    let atomic = structure(t, "", 4, &[at("counter", 0, b.s32)]);
-    t.typedef("atomic_t", atomic);
-    // The guard of RCU sections (`scoped_guard(rcu)`), a variable of the program's own.
-    let lock = t.void_pointer();
-    let guard = structure(t, "", 8, &[at("lock", 0, lock)]);
-    t.typedef("class_rcu_t", guard);
-}
-
-fn iterators(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
-    let six = t.array(b.u64, 6);
-    structure(t, "bpf_iter_scx_dsq", 48, &[at("__opaque", 0, six)]);
-    let one = t.array(b.u64, 1);
-    structure(t, "bpf_iter_num", 8, &[at("__opaque", 0, one)]);
-    let bits = t.array(b.u64, 0);
-    structure_in(
-        t,
-        abi,
-        "scx_cmask",
-        cmask::BITS,
-        &[
-            at("base", cmask::BASE, b.u32),
-            at("nr_cids", cmask::NR_CIDS, b.u32),
-            at("alloc_words", cmask::ALLOC_WORDS, b.u32),
-            at("bits", cmask::BITS, bits),
-        ],
-    );
-}
-
-/// The table of callbacks: programs ask whether a member exists.
-fn sched_ext_ops(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
-    let function = t.void_pointer();
-    let char = t.signed("char", 1);
-    let name = t.array(char, abi::OPS_NAME_LEN);
-    let mut members: Vec<(&str, TypeRef)> = Op::names().map(|name| (name, function)).collect();
-    members.extend([
-        ("dispatch_max_batch", b.u32),
-        ("flags", b.u64),
-        ("timeout_ms", b.u32),
-        ("exit_dump_len", b.u32),
-        ("hotplug_seq", b.u64),
-        ("sub_cgroup_id", b.u64),
-        ("name", name),
-    ]);
-    members.retain(|(name, _)| has_member(name, abi));
-    t.structure_in_order("sched_ext_ops", &members);
-    if has(CID_FORM, abi) {
-        let of_cids =
-            |name| Op::ALL.iter().find(|op| op.name() == name).map(|op| op.cid_form_name());
-        let members: Vec<_> =
-            members.iter().map(|(name, ty)| (of_cids(*name).unwrap_or(name), *ty)).collect();
-        t.structure_in_order(CID_FORM, &members);
-    }
 }
 
 #[cfg(test)]
