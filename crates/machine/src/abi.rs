@@ -11,6 +11,8 @@ pub const SLICE_INF: u64 = u64::MAX;
 pub const DISPATCH_BATCH_DFL: u32 = 32;
 /// The largest accepted `dispatch_max_batch`. The kernel's limit is that of its per-CPU allocator.
 pub const DISPATCH_BATCH_MAX: u32 = 4096;
+/// `SCX_REENQ_LOCAL_MAX_REPEAT`: rounds in which tasks come back to a queue that is enqueued again.
+pub const REENQ_MAX_REPEAT: u32 = 256;
 /// `SCX_DSP_MAX_LOOPS`: rounds of `ops.dispatch()` within one scheduling pass.
 pub const DISPATCH_MAX_LOOPS: u32 = 32;
 /// The address that programs get for the per-CPU variable `runqueues`.
@@ -163,6 +165,10 @@ pub mod ent {
     pub const RESET_RUNNABLE_AT: u32 = 1 << 2;
     /// The last dequeue was for sleep.
     pub const DEQD_FOR_SLEEP: u32 = 1 << 3;
+    /// In a local queue to run at once (7.1).
+    pub const IMMED: u32 = 1 << 5;
+    /// The position of the reason why it is enqueued again (7.1).
+    pub const REENQ_REASON_SHIFT: u32 = 12;
     /// The position of `enum scx_task_state`.
     pub const STATE_SHIFT: u32 = 8;
 }

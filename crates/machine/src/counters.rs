@@ -64,6 +64,10 @@ pub struct Counters {
     pub kept_last: u64,
     /// Enqueues of exiting tasks that passed the scheduler by (without `SCX_OPS_ENQ_EXITING`).
     pub skipped_exiting: u64,
+    /// Tasks that went to the scheduler again because they could not run at once (`SCX_ENQ_IMMED`).
+    pub reenqueued_immed: u64,
+    /// Times that tasks came back to a queue that was being enqueued again.
+    pub reenqueue_repeats: u64,
     /// Dispatches that the core ignored because the scheduler no longer owned the task.
     pub stale_dispatches: u64,
     /// Instructions of the scheduler's program.
@@ -93,6 +97,8 @@ impl Counters {
             "SCX_EV_SELECT_CPU_FALLBACK" => self.select_cpu_fallbacks,
             "SCX_EV_DISPATCH_KEEP_LAST" => self.kept_last,
             "SCX_EV_ENQ_SKIP_EXITING" => self.skipped_exiting,
+            "SCX_EV_REENQ_IMMED" => self.reenqueued_immed,
+            "SCX_EV_REENQ_LOCAL_REPEAT" => self.reenqueue_repeats,
             "SCX_EV_ENQ_SLICE_DFL" | "SCX_EV_REFILL_SLICE_DFL" => self.default_slices,
             _ => 0,
         }

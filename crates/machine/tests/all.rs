@@ -8,6 +8,7 @@ mod costs;
 mod custody;
 mod dump;
 mod faults;
+mod immed;
 mod interface;
 mod lead_in;
 mod newer;

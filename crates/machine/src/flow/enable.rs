@@ -393,6 +393,8 @@ fn new_kernel(
         reenqueues: Vec::new(),
         tells_dequeue: policy.ops.has(Op::Dequeue),
         left_custody: VecDeque::new(),
+        always_immed: ops.flags & ops_flag::ALWAYS_ENQ_IMMED != 0,
+        uses_immed: false,
         history: CallHistory::default(),
         preempt_counts: 0,
         null_pointer: 0,

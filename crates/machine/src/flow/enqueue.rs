@@ -1,8 +1,8 @@
 //! Enqueueing and dequeueing.
 
 use super::{Machine, Step};
-use crate::abi::{deq, enq, ops_flag};
-use crate::kernel::{DirectDispatch, DsqRef, OpsState, Slot};
+use crate::abi::{self, deq, enq, ops_flag};
+use crate::kernel::{Again, DirectDispatch, DsqRef, OpsState, Reenqueue, Slot};
 use crate::op::Op;
 
 /// Where [`Machine::do_enqueue_task`] puts a task.
@@ -52,6 +52,10 @@ impl Machine {
                 enq_flags,
             );
         }
+        if self.kernel.uses_immed && self.kernel.task(slot).immed {
+            self.kernel.task_mut(slot).immed = false;
+            self.kernel.task(slot).publish_flags(self.program.memory(), &self.kernel.states)?;
+        }
         let task = self.kernel.task(slot);
         if task.ddsp.is_some() && !self.broken {
             return self.kernel.direct_dispatch(self.program.memory(), slot, enq_flags);
@@ -86,21 +90,24 @@ impl Machine {
     /// the scheduler again. Tasks that come into a queue meanwhile are not met. Callback: `enqueue`.
     #[inline(never)]
     pub(crate) fn run_reenqueues(&mut self, cpu: u32) -> Step {
-        for queue in std::mem::take(&mut self.kernel.reenqueues) {
-            self.at_its_cost(cpu, |machine| machine.reenqueue(queue))?;
+        let mut rounds = 0;
+        while !self.kernel.reenqueues.is_empty() && self.kernel.exit.is_none() {
+            if rounds > abi::REENQ_MAX_REPEAT {
+                self.kernel.error(format!("SCX_ENQ_REENQ repeated {rounds} times"));
+            }
+            self.kernel.counters.reenqueue_repeats += u64::from(rounds > 0);
+            rounds += 1;
+            for ask in std::mem::take(&mut self.kernel.reenqueues) {
+                self.at_its_cost(cpu, |machine| machine.reenqueue(ask))?;
+            }
         }
+        self.kernel.reenqueues.clear();
         Ok(())
     }
 
-    fn reenqueue(&mut self, queue: DsqRef) -> Step {
-        let dsq = self.kernel.dsq_of(queue);
-        let mut waiting = Vec::new();
-        let mut at = self.kernel.queues.first(dsq);
-        while let Some(number) = at {
-            waiting.push(Slot(number));
-            at = self.kernel.queues.next(number);
-        }
-        for slot in waiting {
+    fn reenqueue(&mut self, ask: Reenqueue) -> Step {
+        let dsq = self.kernel.dsq_of(ask.queue);
+        for (slot, again) in self.kernel.tasks_again(ask) {
             if self.kernel.exit.is_some() {
                 break;
             }
@@ -108,11 +115,20 @@ impl Machine {
                 continue;
             }
             self.kernel.dispatch_dequeue(slot);
-            self.do_enqueue_task(slot, enq::REENQ, Sticky::No)?;
+            self.enqueue_again(slot, again)?;
             let cpu = self.kernel.task(slot).cpu;
             self.kernel.run_deferred(self.program.memory(), cpu)?;
         }
         Ok(())
+    }
+
+    /// A task goes to the scheduler again. Callback: `enqueue`.
+    pub(crate) fn enqueue_again(&mut self, slot: Slot, again: Again) -> Step {
+        self.kernel.task_mut(slot).again = again;
+        self.kernel.task(slot).publish_flags(self.program.memory(), &self.kernel.states)?;
+        self.do_enqueue_task(slot, enq::REENQ, Sticky::No)?;
+        self.kernel.task_mut(slot).again = Again::No;
+        self.kernel.task(slot).publish_flags(self.program.memory(), &self.kernel.states)
     }
 
     /// `ops_dequeue`: takes a task back from the scheduler. Callback: `dequeue`, if the scheduler has it.

@@ -8,7 +8,7 @@ use crate::Path;
 use crate::abi::{enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, OpsState, RtEntity, ScxState, Slot, Stage, Task};
+use crate::kernel::{Again, CgroupRef, OpsState, RtEntity, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{init_task_args, task as field};
 use crate::op::Op;
 
@@ -142,6 +142,8 @@ impl Machine {
             blocks: false,
             timer: None,
             signalled: false,
+            immed: false,
+            again: Again::No,
             woken: false,
             phase: crate::kernel::Phase::Off,
             last_call: None,

@@ -1,7 +1,7 @@
 //! CPUs that the scheduler loses to a higher class, and gets back.
 
 use super::{Machine, Step};
-use crate::kernel::Slot;
+use crate::kernel::{DsqRef, Slot};
 use crate::op::Op;
 
 /// What takes a CPU from the scheduler (`enum scx_cpu_preempt_reason`).
@@ -33,6 +33,9 @@ impl Machine {
     /// Callbacks: of a runnable task `stopping`, and `enqueue` if its slice is used up, then `cpu_release`; of the idle
     /// task `update_idle`.
     pub(crate) fn make_way(&mut self, cpu: u32, prev: Option<Slot>, taker: Taker) -> Step {
+        if self.kernel.uses_immed {
+            self.kernel.ask_again(DsqRef::Local(cpu), false);
+        }
         let Some(slot) = prev else {
             self.update_idle(cpu, false);
             return Ok(());

@@ -8,7 +8,7 @@ use super::{Machine, Step, Taker};
 use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
-use crate::kernel::Slot;
+use crate::kernel::{Again, Slot};
 use crate::layout::offsets;
 use crate::op::Op;
 
@@ -96,6 +96,9 @@ impl Machine {
         self.acquire_cpu(cpu);
         self.kernel.rq(cpu).in_balance = true;
         let keep = self.balance(cpu, prev);
+        if self.kernel.uses_immed {
+            self.kernel.look_for_immed(cpu);
+        }
         self.kernel.rq(cpu).in_balance = false;
         let mem = self.program.memory();
         if keep? && let Some(slot) = prev {
@@ -276,6 +279,10 @@ impl Machine {
         let mem = self.program.memory();
         self.kernel.set_task_runnable(mem, slot)?;
         if self.kernel.task(slot).slice(mem)? != 0 {
+            if self.kernel.task(slot).immed {
+                self.enqueue_again(slot, Again::Preempted)?;
+                return Ok(false);
+            }
             let local = crate::kernel::DsqRef::Local(cpu);
             self.kernel.dispatch_enqueue(mem, local, slot, enq::HEAD)?;
             return Ok(false);

@@ -110,7 +110,7 @@ pub(crate) const OPS_FLAGS: Enumeration = Enumeration {
         c("SCX_OPS_BUILTIN_IDLE_PER_NODE", ops_flag::BUILTIN_IDLE_PER_NODE)
             .since(6, 15)
             .but("a mask for each node; the default choice of a CPU is the same"),
-        c("SCX_OPS_ALWAYS_ENQ_IMMED", ops_flag::ALWAYS_ENQ_IMMED).since(7, 1).but("no effect"),
+        c("SCX_OPS_ALWAYS_ENQ_IMMED", ops_flag::ALWAYS_ENQ_IMMED).since(7, 1),
         c("SCX_OPS_TID_TO_TASK", ops_flag::TID_TO_TASK).since(7, 2),
         c("SCX_OPS_HAS_CGROUP_WEIGHT", ops_flag::HAS_CGROUP_WEIGHT)
             .gone(7, 2)
@@ -165,7 +165,7 @@ const ENQ_FLAGS: Enumeration = Enumeration {
         c("SCX_ENQ_HEAD", enq::HEAD),
         c("SCX_ENQ_CPU_SELECTED", enq::CPU_SELECTED),
         c("SCX_ENQ_PREEMPT", enq::PREEMPT),
-        c("SCX_ENQ_IMMED", enq::IMMED).since(7, 1).but("no effect: the task may wait"),
+        c("SCX_ENQ_IMMED", enq::IMMED).since(7, 1),
         c("SCX_ENQ_REENQ", enq::REENQ),
         c("SCX_ENQ_LAST", enq::LAST),
         c("__SCX_ENQ_INTERNAL_MASK", enq::INTERNAL_MASK),
@@ -219,6 +219,11 @@ const fn state(number: u64) -> u64 {
     number << ent::STATE_SHIFT
 }
 
+/// The place of the reason of an enqueue.
+const fn reason(number: u64) -> u64 {
+    number << ent::REENQ_REASON_SHIFT
+}
+
 const ENT_FLAGS: Enumeration = Enumeration {
     name: "scx_ent_flags",
     bytes: 4,
@@ -227,7 +232,14 @@ const ENT_FLAGS: Enumeration = Enumeration {
         c("SCX_TASK_IN_CUSTODY", 1 << 1).by(7, 1).but("its value alone: the flag is not kept"),
         c("SCX_TASK_RESET_RUNNABLE_AT", ent::RESET_RUNNABLE_AT as u64),
         c("SCX_TASK_DEQD_FOR_SLEEP", ent::DEQD_FOR_SLEEP as u64),
-        c("SCX_TASK_IMMED", 1 << 5).since(7, 1).but("its value alone: the flag is not kept"),
+        c("SCX_TASK_IMMED", ent::IMMED as u64).since(7, 1),
+        c("SCX_TASK_REENQ_REASON_SHIFT", ent::REENQ_REASON_SHIFT as u64).by(7, 1),
+        c("SCX_TASK_REENQ_REASON_BITS", 2).by(7, 1),
+        c("SCX_TASK_REENQ_REASON_MASK", reason(3)).by(7, 1),
+        c("SCX_TASK_REENQ_NONE", reason(0)).by(7, 1),
+        c("SCX_TASK_REENQ_KFUNC", reason(1)).by(7, 1),
+        c("SCX_TASK_REENQ_IMMED", reason(2)).by(7, 2),
+        c("SCX_TASK_REENQ_PREEMPTED", reason(3)).by(7, 2),
         c("SCX_TASK_STATE_SHIFT", ent::STATE_SHIFT as u64),
         c("SCX_TASK_STATE_BITS", 2).gone(7, 2),
         c("SCX_TASK_STATE_BITS", 3).since(7, 2),

@@ -257,6 +257,9 @@ impl Kernel {
         slot: Slot,
         enq_flags: u64,
     ) -> Result<(), Trap> {
+        if self.uses_immed || enq_flags & enq::IMMED != 0 {
+            self.comes_at_once(mem, cpu, slot, enq_flags)?;
+        }
         self.leave_custody(slot);
         let rq = &self.cpus[cpu as usize];
         if rq.in_balance {

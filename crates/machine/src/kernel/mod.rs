@@ -15,6 +15,7 @@ mod fixtures;
 mod history;
 mod hrtimers;
 mod idle;
+mod immediate;
 mod kick;
 mod late;
 mod log;
@@ -56,6 +57,7 @@ pub(crate) use dump::DumpText;
 pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
+pub(crate) use immediate::{Again, Reenqueue};
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use log::Log;
@@ -178,11 +180,15 @@ pub(crate) struct Kernel {
     pub(crate) cgroups: Cgroups,
     pub(crate) cids: Cids,
     /// Queues whose tasks go to the scheduler again (`scx_bpf_dsq_reenq`), each once.
-    pub(crate) reenqueues: Vec<DsqRef>,
+    pub(crate) reenqueues: Vec<Reenqueue>,
     /// The scheduler has `ops.dequeue()`.
     pub(crate) tells_dequeue: bool,
     /// Tasks that the scheduler has dispatched to where they run, and the CPU that did it: `ops.dequeue()` is due.
     pub(crate) left_custody: VecDeque<(Slot, u32)>,
+    /// Every insertion into a local queue is with `SCX_ENQ_IMMED` (`SCX_OPS_ALWAYS_ENQ_IMMED`).
+    pub(crate) always_immed: bool,
+    /// A task was to run at once so far: only then is any looked at.
+    pub(crate) uses_immed: bool,
     /// The last callbacks, for the report of a failure.
     pub(crate) history: CallHistory,
     /// The scheduler's object reads `sched_info` of tasks.

@@ -8,16 +8,20 @@ use crate::op::{Op, kf};
 pub(crate) struct Permission {
     mask: u32,
     task: Option<Slot>,
+    /// The lock of a run queue is held.
+    locked: bool,
 }
 
 impl Permission {
     /// Outside of the scheduler's callbacks: a timer's callback, or a program that the loader runs.
-    pub(crate) const UNLOCKED: Permission = Permission { mask: kf::UNLOCKED, task: None };
+    pub(crate) const UNLOCKED: Permission =
+        Permission { mask: kf::UNLOCKED, task: None, locked: false };
 
     /// Of a callback that is about a task or none.
     #[inline]
     pub(crate) fn of(op: Op, task: Option<Slot>) -> Permission {
-        Permission { mask: op.context(), task }
+        let mask = op.context();
+        Permission { mask, task, locked: mask != kf::UNLOCKED && op != Op::SelectCpu }
     }
 
     /// The task that the callback is about.
@@ -36,6 +40,11 @@ impl Permission {
     #[inline]
     pub(crate) fn is_about(self, task: Slot) -> bool {
         self.task == Some(task)
+    }
+
+    /// Whether the lock of a run queue is held: `ops.select_cpu()` may call what others may, and holds none.
+    pub(crate) fn is_locked(self) -> bool {
+        self.locked
     }
 
     /// Whether no lock of a run queue would be held.

@@ -4,7 +4,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CallbackKind, TaskId, TaskState};
 
-use super::{Armed, CgroupRef, RtEntity};
+use super::{Again, Armed, CgroupRef, RtEntity};
 use crate::abi;
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
@@ -161,6 +161,10 @@ pub(crate) struct Task {
     pub(crate) blocks: bool,
     /// A signal came during its computation and is not handled yet.
     pub(crate) signalled: bool,
+    /// `SCX_TASK_IMMED`: it is to run at once.
+    pub(crate) immed: bool,
+    /// Why it is enqueued again, while it is.
+    pub(crate) again: Again,
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
     pub(crate) nice: i8,
@@ -267,6 +271,10 @@ impl Task {
         if self.deqd_for_sleep {
             flags |= abi::ent::DEQD_FOR_SLEEP;
         }
+        if self.immed {
+            flags |= abi::ent::IMMED;
+        }
+        flags |= self.again.bits();
         mem.store_u32(self.addr + field::SCX_FLAGS, flags)
     }
 }

@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret};
-use crate::abi::enq;
+use crate::abi::{dsq, enq};
 use crate::kernel::{DsqRef, Kernel, Slot};
 use crate::op::kf;
 
@@ -24,8 +24,12 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_sub_dispatch", sub_dispatch),
 ];
 
-/// `scx_dispatch_preamble`: which callbacks may dispatch, and what.
-fn preamble(k: &mut Kernel, task: u64, enq_flags: u64, kfunc: &str) -> Result<Option<Slot>, Trap> {
+/// `scx_dispatch_preamble`: which callbacks may dispatch, and what; the task, and the flags that count.
+fn preamble(
+    k: &mut Kernel,
+    (task, dsq_id, enq_flags): (u64, u64, u64),
+    kfunc: &str,
+) -> Result<Option<(Slot, u64)>, Trap> {
     if !k.kf_allowed(kf::ENQUEUE | kf::DISPATCH) {
         return Ok(None);
     }
@@ -37,7 +41,8 @@ fn preamble(k: &mut Kernel, task: u64, enq_flags: u64, kfunc: &str) -> Result<Op
         k.error(format!("invalid enq_flags {enq_flags:#x}"));
         return Ok(None);
     }
-    k.need_task(task, kfunc).map(Some)
+    let Some(enq_flags) = k.vet_enq_flags(dsq_id, enq_flags) else { return Ok(None) };
+    k.need_task(task, kfunc).map(|slot| Some((slot, enq_flags)))
 }
 
 /// A slice of 0 keeps what is left, at least 1 ns.
@@ -49,7 +54,8 @@ fn apply_slice(k: &Kernel, mem: &Memory, slot: Slot, slice_ns: u64) -> Result<()
 
 /// `bool scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags)`, `scx_bpf_dispatch` in 6.12.
 fn insert(k: &mut Kernel, mem: &Memory, [task, dsq, slice, flags, _]: [u64; 5]) -> Ret {
-    let Some(slot) = preamble(k, task, flags, "scx_bpf_dsq_insert")? else { return Ok(0) };
+    let call = preamble(k, (task, dsq, flags), "scx_bpf_dsq_insert")?;
+    let Some((slot, flags)) = call else { return Ok(0) };
     apply_slice(k, mem, slot, slice)?;
     k.dispatch_commit(slot, dsq, flags);
     Ok(1)
@@ -57,7 +63,8 @@ fn insert(k: &mut Kernel, mem: &Memory, [task, dsq, slice, flags, _]: [u64; 5]) 
 
 /// `scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, enq_flags)`, `scx_bpf_dispatch_vtime` in 6.12.
 fn insert_vtime(k: &mut Kernel, mem: &Memory, [task, dsq, slice, vtime, flags]: [u64; 5]) -> Ret {
-    let Some(slot) = preamble(k, task, flags, "scx_bpf_dsq_insert_vtime")? else { return Ok(0) };
+    let call = preamble(k, (task, dsq, flags), "scx_bpf_dsq_insert_vtime")?;
+    let Some((slot, flags)) = call else { return Ok(0) };
     apply_slice(k, mem, slot, slice)?;
     k.task(slot).set_vtime(mem, vtime)?;
     k.dispatch_commit(slot, dsq, flags | enq::DSQ_PRIQ);
@@ -104,6 +111,7 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
         k.error(format!("invalid enq_flags {enq_flags:#x}"));
         return Ok(0);
     }
+    let Some(enq_flags) = k.vet_enq_flags(dsq::LOCAL, enq_flags) else { return Ok(0) };
     let cpu = k.this_cpu;
     k.flush_dispatch_buffer(mem, cpu)?;
     let Some(dsq) = k.queues.user(dsq_id) else {
@@ -129,10 +137,7 @@ fn reenqueue_local(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
 
 /// `scx_bpf_reenqueue_local___v2()` (6.19): the same from any callback.
 fn reenqueue_local_anywhere(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    let queue = DsqRef::Local(k.this_cpu);
-    if !k.reenqueues.contains(&queue) {
-        k.reenqueues.push(queue);
-    }
+    k.ask_again(DsqRef::Local(k.this_cpu), true);
     Ok(0)
 }
 

@@ -84,6 +84,7 @@ fn move_task(k: &mut Kernel, mem: &Memory, it: u64, task: u64, id: u64, flags: u
         return Ok(0);
     }
     let slot = k.need_task(task, "scx_bpf_dsq_move")?;
+    let Some(flags) = k.vet_enq_flags(id, flags) else { return Ok(0) };
     let overrides = mem.load_u64(it + OVERRIDES)?;
     mem.store_u64(it + OVERRIDES, 0)?;
     if !k.queues.visits(cursor, slot.0).is_some_and(|(_, seen)| seen) {

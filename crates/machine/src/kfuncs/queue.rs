@@ -84,8 +84,7 @@ fn reenqueue(k: &mut Kernel, _: &Memory, [id, flags, ..]: [u64; 5]) -> Ret {
         _ => k.queues.user(id).map(|queue| DsqRef::User(queue, id)),
     };
     match queue {
-        Some(queue) if !k.reenqueues.contains(&queue) => k.reenqueues.push(queue),
-        Some(_) => {}
+        Some(queue) => k.ask_again(queue, true),
         None => k.error(format!("DSQ {id:#x} cannot be re-enqueued: it is no local or user queue")),
     }
     Ok(0)

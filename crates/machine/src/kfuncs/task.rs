@@ -4,7 +4,6 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret, int};
 use crate::kernel::Kernel;
-use crate::op::kf;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_task_running", running),
@@ -54,7 +53,7 @@ fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
 /// about, else of the executing CPU.
 fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     let permission = k.permission;
-    if permission.is_unlocked() || permission.mask() & kf::SELECT_CPU != 0 {
+    if !permission.is_locked() {
         k.error("scx_bpf_locked_rq() in a callback that holds no run queue's lock");
         return Ok(0);
     }
