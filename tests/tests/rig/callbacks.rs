@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use fairground_bpf::{
-    Engine, Env, Field, Global, HostFn, Image, Instance, InstanceConfig, Object, StructOps,
-    TargetTypes, Trap,
+    ConfigValue, Engine, Env, Field, Global, HostFn, Image, Instance, InstanceConfig, Object,
+    StructOps, TargetTypes, Trap,
 };
 
 use super::PerScheduler;
@@ -180,7 +180,7 @@ pub fn load(scheduler: &str) -> Loaded {
         env.kfuncs = KFUNCS.to_vec();
         // bpf_jiffies64
         env.helpers = vec![(118, |k: &mut OneCpu, _, _| Ok(k.now_ns * HZ / 1_000_000_000))];
-        env.kconfig = vec![("CONFIG_HZ".to_owned(), HZ)];
+        env.kconfig = vec![("CONFIG_HZ".to_owned(), ConfigValue::Number(HZ))];
         let image = Image::new(object, &env, Engine::Jit).unwrap_or_else(|e| panic!("{e}"));
         Loaded { image, globals: object.globals().to_vec(), ops: object.struct_ops()[0].clone() }
     };
