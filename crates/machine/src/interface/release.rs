@@ -3,19 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Names, major and minor numbers, the oldest first: sched_ext came with 6.12.
-const RELEASES: [(&str, u8, u8); 11] = [
-    ("6.12", 6, 12),
-    ("6.13", 6, 13),
-    ("6.14", 6, 14),
-    ("6.15", 6, 15),
-    ("6.16", 6, 16),
-    ("6.17", 6, 17),
-    ("6.18", 6, 18),
-    ("6.19", 6, 19),
-    ("7.0", 7, 0),
-    ("7.1", 7, 1),
-    ("7.2", 7, 2),
+/// Names, major and minor numbers, and what came with each; the oldest first.
+const RELEASES: [(&str, u8, u8, &str); 11] = [
+    ("6.12", 6, 12, "the first with sched_ext"),
+    ("6.13", 6, 13, "with `scx_bpf_dsq_insert` and `scx_bpf_dsq_move`"),
+    ("6.14", 6, 14, "with `scx_bpf_now`"),
+    ("6.15", 6, 15, "with idle CPUs by node, and event counters"),
+    ("6.16", 6, 16, "with `scx_bpf_select_cpu_and`"),
+    ("6.17", 6, 17, "with `cgroup_set_bandwidth`"),
+    ("6.18", 6, 18, "with `scx_bpf_cpu_curr` and `scx_bpf_locked_rq`"),
+    ("6.19", 6, 19, "with `scx_bpf_dsq_peek`, and functions that take structures"),
+    ("7.0", 7, 0, "with no name that is known to be new"),
+    ("7.1", 7, 1, "with schedulers of control groups"),
+    ("7.2", 7, 2, "with CPU identifiers by topology (cid)"),
 ];
 
 /// The release of Linux whose sched_ext interface the simulated kernel offers: its kernel functions, callbacks, flags
@@ -68,9 +68,14 @@ impl KernelAbi {
         RELEASES[usize::from(self.0)].0
     }
 
+    /// What came with the release, in a few words.
+    pub fn about(self) -> &'static str {
+        RELEASES[usize::from(self.0)].3
+    }
+
     /// `KERNEL_VERSION(major, minor, 0)`, what programs read as `LINUX_KERNEL_VERSION`.
     pub(crate) fn version_code(self) -> u64 {
-        let (_, major, minor) = RELEASES[usize::from(self.0)];
+        let (_, major, minor, _) = RELEASES[usize::from(self.0)];
         u64::from(major) << 16 | u64::from(minor) << 8
     }
 }
@@ -102,7 +107,7 @@ mod tests {
 
     #[test]
     fn releases_are_in_order_and_read_as_they_are_written() {
-        assert!(RELEASES.is_sorted_by_key(|(_, major, minor)| (major, minor)));
+        assert!(RELEASES.is_sorted_by_key(|(_, major, minor, _)| (major, minor)));
         for release in KernelAbi::ALL {
             assert_eq!(release.to_string().parse(), Ok(release));
         }

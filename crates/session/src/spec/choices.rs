@@ -52,7 +52,7 @@ impl ValueEnum for KernelAbiChoice {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name()))
+        Some(PossibleValue::new(self.0.name()).help(self.0.about()))
     }
 }
 
