@@ -156,6 +156,7 @@ impl<'a> RunPlan<'a> {
         let mut outcomes = Vec::with_capacity(columns.len());
         let mut notes = prepared.run.notes.clone();
         notes.extend(left_out(targets, &prepared.schedulers));
+        notes.extend(prepared.schedulers.iter().filter_map(|one| one.object()?.lacking()));
         for column in &columns {
             let label = column.label(targets.len() > 1);
             if !progress.goes_on() {

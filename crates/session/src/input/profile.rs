@@ -40,7 +40,7 @@
 //! set = { frequency = 0 }
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +106,8 @@ pub struct Profile {
     spec: Option<String>,
     /// What these options set.
     chosen: Vec<Part>,
+    /// It is used for a certain version of the scheduler: what its object lacks is not set there.
+    of_version: bool,
 }
 
 impl Profile {
@@ -122,7 +124,7 @@ impl Profile {
             Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
                 .help("docs/howto/third-party-schedulers.md describes the keys of a profile")
         })?;
-        Ok(Profile { path, file, spec: None, chosen: Vec::new() })
+        Ok(Profile { path, file, spec: None, chosen: Vec::new(), of_version: false })
     }
 
     /// The same for a scheduler of the catalogue as it was named, with options.
@@ -140,6 +142,28 @@ impl Profile {
         }
         self.spec = Some(spec.to_owned());
         Ok(self)
+    }
+
+    /// The same for a certain version, which may lack variables of the one that the entry describes.
+    pub(super) fn of_version(self, of_version: bool) -> Profile {
+        Profile { of_version, ..self }
+    }
+
+    /// The variables that it would set and that this version's object lacks.
+    pub(super) fn lacking(
+        &self,
+        object: &Object,
+        topology: &Topology,
+    ) -> Result<Vec<String>, Failure> {
+        let part = self.on(topology)?;
+        let roots: BTreeSet<&str> = part.set.keys().map(|name| root_of(name)).collect();
+        let lacks = roots.into_iter().filter(|root| self.leaves_out(object, root));
+        Ok(lacks.map(str::to_owned).collect())
+    }
+
+    fn leaves_out(&self, object: &Object, path: &str) -> bool {
+        let is_it = |name: &str| name.eq_ignore_ascii_case(root_of(path));
+        self.of_version && !object.globals().iter().any(|global| is_it(&global.name))
     }
 
     fn no_option(&self, name: &str, value: &str) -> Failure {
@@ -256,6 +280,7 @@ impl Profile {
             };
             all.extend(value.assignments(name).map_err(wrong)?);
         }
+        all.retain(|assignment| !self.leaves_out(object, &assignment.path));
         sort(&mut all);
         let types = object.types();
         let meanings = Meanings::new(&types, topology);

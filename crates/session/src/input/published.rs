@@ -51,7 +51,7 @@ pub(super) fn object_of(spec: &str) -> Option<Result<String, Failure>> {
 
 /// What the loader of a scheduler of the catalogue would set, as its entry says; `None` if it is none.
 pub fn profile_of(spec: &str) -> Option<Result<Profile, Failure>> {
-    let Named { entry, options, .. } = named(spec)?;
+    let Named { entry, version, options } = named(spec)?;
     let options = options.into_iter().flat_map(|all| all.split(OPTION)).map(|option| {
         option.split_once('=').ok_or_else(|| {
             Failure::new(format_args!("{spec}: `{option}` is no option"))
@@ -60,13 +60,16 @@ pub fn profile_of(spec: &str) -> Option<Result<Profile, Failure>> {
     });
     let profile = options.collect::<Result<Vec<_>, _>>().and_then(|options| {
         let path = format!("catalogue/{}.toml", entry.name).into();
-        Profile::of_text(path, &entry.profile())?.with_options(spec, &options)
+        let profile = Profile::of_text(path, &entry.profile())?.of_version(version.is_some());
+        profile.with_options(spec, &options)
     });
     Some(profile)
 }
 
 #[cfg(test)]
 mod tests {
+    use fairground_bpf::Object;
+
     use super::*;
 
     #[test]
@@ -78,6 +81,23 @@ mod tests {
         }
         let named = named("scx_bpfland@1.1.4:a=b:c=d").expect("it is in the catalogue");
         assert_eq!((named.version, named.options), (Some("1.1.4"), Some("a=b:c=d")));
+    }
+
+    /// An entry describes one version; another one may lack what it sets.
+    #[test]
+    fn a_certain_version_is_not_set_what_it_lacks() {
+        let text = "object = \"cfs\"\n[set]\nlatency_ns = 5000000\nof_later = 1\n\"x[1].y\" = 2\n";
+        let topology = "2".parse().expect("a topology");
+        let bytes = fairground_policies::get("cfs").expect("a policy").object;
+        let mut object = Object::parse("cfs", bytes).expect("an object");
+        let entry = || Profile::of_text("entry.toml".into(), text).expect("a profile");
+        let refused = entry().apply(&mut object, &topology).expect_err("a lack").to_string();
+        assert!(refused.contains("has no variable `of_later`"), "{refused}");
+        let older = entry().of_version(true);
+        let set = older.apply(&mut object, &topology).expect("the rest");
+        assert_eq!(set.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["latency_ns"]);
+        assert_eq!(older.lacking(&object, &topology).expect("names"), ["of_later", "x"]);
+        assert!(entry().lacking(&object, &topology).expect("names").is_empty());
     }
 
     #[test]

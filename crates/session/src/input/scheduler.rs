@@ -32,6 +32,8 @@ pub struct SchedulerObject {
     pub settings: Vec<Setting>,
     /// What else its profile does on a real kernel.
     pub setup: SchedulerSetup,
+    /// Variables that its entry in the catalogue sets and that this version lacks.
+    lacking: Vec<String>,
 }
 
 /// What an object is compiled for: an engine, and the interface of a kernel.
@@ -116,17 +118,31 @@ impl SchedulerObject {
         };
         let sizes = Sizes::of(&object);
         let (mut resized, mut setup) = (Vec::new(), SchedulerSetup::default());
+        let mut lacking = Vec::new();
         if let Some((profile, topology)) = profile {
             settings.extend(profile.apply(Arc::make_mut(&mut object), topology)?);
             resized = profile.resized(topology)?;
             setup = profile.real_setup(&object, topology)?;
+            lacking = profile.lacking(&object, topology)?;
         }
         let (label, bytes) = (spec.to_owned(), Arc::clone(&loaded.bytes));
-        Ok(Self { resized, label, object, bytes, sizes, settings, setup })
+        Ok(Self { resized, label, object, bytes, sizes, settings, setup, lacking })
     }
 }
 
 impl SchedulerObject {
+    /// What this version lacks of what its entry sets, in words; `None`: nothing.
+    pub fn lacking(&self) -> Option<String> {
+        let names: Vec<_> = self.lacking.iter().map(|name| format!("`{name}`")).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} has no {}, which its entry sets for another version",
+                self.label,
+                names.join(", ")
+            )
+        })
+    }
+
     /// Of an object file: the constants (`const volatile`) that are 0 in it and not set, in words. The object does not
     /// say whether 0 is intended; its own loader may set them.
     pub fn left_at_zero(&self, given: &[Setting]) -> Option<String> {

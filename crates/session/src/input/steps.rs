@@ -137,11 +137,7 @@ impl<'o> Steps<'o> {
         let mut runs = vec![self.one(
             &call(
                 "arena_init",
-                &[
-                    ("static_pages", PAGES_AT_ONCE.to_owned()),
-                    ("task_ctx_size", size.to_string()),
-                    ("task_ctx_align", "0".to_owned()),
-                ],
+                &[("static_pages", PAGES_AT_ONCE.to_owned()), ("task_ctx_size", size.to_string())],
             ),
             None,
         )?];
