@@ -12,26 +12,21 @@ pub(super) fn needs_tables(
     abi: KernelAbi,
     all: bool,
 ) -> Vec<Table> {
+    let mut lacking = lacks_table(object, abi);
+    let count = lacking.rows.len();
+    if !all && count > 0 {
+        let names = format!("{count} name{}", if count == 1 { "" } else { "s" });
+        let consequence = "none: behind tests, or in code that cannot be reached";
+        lacking.rows =
+            vec![vec![Cell::text(names), Cell::text("see --verbose"), Cell::text(consequence)]];
+    }
     let mut tables = vec![
         obstacles_table(obstacles),
         maps_table(object),
         kfuncs_table(object),
         helpers_table(object),
+        lacking,
     ];
-    let mut lacking = lacks_table(object, abi);
-    let count = lacking.rows.len();
-    if all {
-        tables.push(lacking);
-    } else if count > 0 {
-        lacking.rows.clear();
-        lacking.note(format!(
-            "{count} name{}, behind tests or in code that cannot be reached: --verbose",
-            if count == 1 { "" } else { "s" }
-        ));
-        tables.retain(|table| !table.rows.is_empty());
-        tables.push(lacking);
-        return tables;
-    }
     tables.retain(|table| !table.rows.is_empty());
     tables
 }
@@ -42,11 +37,12 @@ pub(super) fn answer(policy: &Result<Policy, PolicyError>) -> String {
         Err(error) => format!("cannot run in the simulated machine: {error}"),
         Ok(obstacles) if obstacles.is_empty() => "runs in the simulated machine".to_owned(),
         Ok(obstacles) => {
-            let count = obstacles.len();
+            let which = match obstacles.len() {
+                1 => "an instruction that requires".to_owned(),
+                count => format!("one of {count} instructions that require"),
+            };
             format!(
-                "runs in the simulated machine, but ends where it reaches one of {count} instruction{} \
-                 that require what the machine lacks",
-                if count == 1 { "" } else { "s" }
+                "runs in the simulated machine, but ends where it reaches {which} what the machine lacks"
             )
         }
     }
