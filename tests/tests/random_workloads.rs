@@ -66,7 +66,7 @@ impl Subject {
 #[allow(dead_code, reason = "printed")]
 enum Fault {
     Broken(Violation),
-    Ejected(Exit),
+    Ejected(Box<Exit>),
     /// These tasks had not ended in time.
     Unfinished {
         tasks: String,
@@ -93,7 +93,7 @@ fn run(subject: &Subject, case: &Case) -> Result<(), Fault> {
     loop {
         machine.run_until(now_ns)?;
         if let Some(exit) = machine.exit() {
-            return Err(Fault::Ejected(exit.clone()));
+            return Err(Fault::Ejected(Box::new(exit.clone())));
         }
         let living = machine.living_tasks();
         if living.is_empty() {
@@ -107,7 +107,7 @@ fn run(subject: &Subject, case: &Case) -> Result<(), Fault> {
     let result = machine.finish()?;
     match result.exit.kind {
         ExitKind::Unregistered => Ok(()),
-        _ => Err(Fault::Ejected(result.exit)),
+        _ => Err(Fault::Ejected(Box::new(result.exit))),
     }
 }
 

@@ -86,7 +86,8 @@ mod tests {
     /// An entry describes one version; another one may lack what it sets.
     #[test]
     fn a_certain_version_is_not_set_what_it_lacks() {
-        let text = "object = \"cfs\"\n[set]\nlatency_ns = 5000000\nof_later = 1\n\"x[1].y\" = 2\n";
+        let text =
+            "object = \"cfs\"\n[set]\nrule_scaling_cpus_max = 8\nof_later = 1\n\"x[1].y\" = 2\n";
         let topology = "2".parse().expect("a topology");
         let bytes = fairground_policies::get("cfs").expect("a policy").object;
         let mut object = Object::parse("cfs", bytes).expect("an object");
@@ -95,7 +96,10 @@ mod tests {
         assert!(refused.contains("has no variable `of_later`"), "{refused}");
         let older = entry().of_version(true);
         let set = older.apply(&mut object, &topology).expect("the rest");
-        assert_eq!(set.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["latency_ns"]);
+        assert_eq!(
+            set.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
+            ["rule_scaling_cpus_max"]
+        );
         assert_eq!(older.lacking(&object, &topology).expect("names"), ["of_later", "x"]);
         assert!(entry().lacking(&object, &topology).expect("names").is_empty());
     }
