@@ -5,8 +5,8 @@
 //! short writes; the kernel's own scheduler waits for the way out of the call (lazy preemption).
 //!
 //! Rules (`kernel/locking/mutex.c`): the first that waits spins as long as the owner runs, and the others sleep; a
-//! release wakes the first, and whoever comes meanwhile may take the mutex before it. With `pipe_lock_ns` 0 no time
-//! passes inside, and nobody waits.
+//! release wakes the first, and a task that comes meanwhile may take the mutex before it. With `pipe_lock_ns` 0 no time
+//! passes inside, and no task waits.
 
 use super::actor::Phase;
 use super::channel::Channel;

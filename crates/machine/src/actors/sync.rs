@@ -46,7 +46,7 @@ pub(super) struct Meeting {
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) channels: Vec<Channel>,
-    /// Who has the mutex of each.
+    /// The owner of the mutex of each.
     pub(super) pipe_owners: Vec<Option<u32>>,
     pub(super) queues: Vec<QueueState>,
     pub(super) conditions: Vec<ConditionState>,

@@ -107,9 +107,8 @@ pub(super) fn of_kfuncs(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
 
 /// Iterators of programs, and masks of CPUs by their topological numbers.
 pub(super) fn iterators(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) {
-    let six = t.array(b.u64, 6);
-    structure(t, "bpf_iter_scx_dsq", 48, &[at("__opaque", 0, six)]);
     for (name, words) in [
+        ("bpf_iter_scx_dsq", 6),
         ("bpf_iter_num", 1),
         ("bpf_iter_css_task", 1),
         ("bpf_iter_bits", 2),

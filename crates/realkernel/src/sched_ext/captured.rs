@@ -18,7 +18,7 @@ const SECTION_BYTES_MAX: u32 = 1 << 20;
 /// Maximum maps that are looked at.
 const MAPS_MAX: usize = 4096;
 
-/// Reads what the kernel has, once a loader's scheduler is enabled. Nobody else has a scheduler in the guest.
+/// Reads what the kernel has, once a loader's scheduler is enabled. The guest has no other scheduler.
 pub(super) fn capture() -> Captured {
     let mut captured = Captured::default();
     for map in MapInfoIter::default().take(MAPS_MAX) {

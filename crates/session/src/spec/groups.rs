@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{ArgAction, Args};
+use fairground_realkernel::vm::VmConfig;
 use serde::{Deserialize, Serialize};
 
 use super::choices::{
@@ -23,7 +24,7 @@ pub const CPUS_DEFAULT: u32 = 2;
 /// The preset of costs where none is given and no guest of a known kernel stands beside the simulated machine.
 pub const COSTS_DEFAULT: &str = "modern";
 /// What an instruction takes in a virtual machine by default, ns.
-pub const INSTRUCTION_NS_DEFAULT: u64 = 8;
+pub const INSTRUCTION_NS_DEFAULT: u64 = VmConfig::INSTRUCTION_NS_DEFAULT;
 /// What stands for all variables of a scheduler.
 pub(crate) const ALL_VARIABLES: &str = "*";
 /// The default seed.
