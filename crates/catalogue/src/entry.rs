@@ -7,7 +7,7 @@ use crate::FetchError;
 pub struct Entry {
     /// Its name, which is also that of its package in the Rust registry.
     pub name: &'static str,
-    /// The text of its file: `summary`, and the keys of a profile.
+    /// The text of its file: keys of its own, and those of a profile.
     pub text: &'static str,
 }
 
@@ -34,20 +34,36 @@ entries! {
     "scx_tickless"
 }
 
+/// The keys of an entry that a profile does not have; each is a line with a text, before the tables.
+const OWN_KEYS: [&str; 3] = ["summary", "version", "limits"];
+
 impl Entry {
-    /// What it is, in a line.
+    /// What it is, in a few words.
     pub fn summary(&self) -> &'static str {
-        let line = self.text.lines().find_map(|line| line.strip_prefix("summary = \""));
-        line.and_then(|line| line.strip_suffix('"')).unwrap_or_default()
+        self.own("summary").unwrap_or_default()
     }
 
-    /// The entry as a profile (docs/howto/third-party-schedulers.md): without its summary.
+    /// The version of the package that the entry describes.
+    pub fn version(&self) -> &'static str {
+        self.own("version").unwrap_or_default()
+    }
+
+    /// What the simulated machine leaves out of it, or what it needs, in a few words; `None`: nothing.
+    pub fn limits(&self) -> Option<&'static str> {
+        self.own("limits")
+    }
+
+    fn own(&self, key: &str) -> Option<&'static str> {
+        let value = |line: &'static str| line.strip_prefix(key)?.strip_prefix(" = \"");
+        self.text.lines().find_map(value)?.strip_suffix('"')
+    }
+
+    /// The entry as a profile (docs/howto/third-party-schedulers.md): without the keys of its own.
     pub fn profile(&self) -> String {
-        let lines = self.text.lines().map(|line| match line.starts_with("summary = ") {
-            // A line's number in an error is that of the file.
-            true => "",
-            false => line,
-        });
+        let is_own =
+            |line: &str| line.split_once(" = ").is_some_and(|(key, _)| OWN_KEYS.contains(&key));
+        // A line's number in an error is that of the file.
+        let lines = self.text.lines().map(|line| if is_own(line) { "" } else { line });
         lines.collect::<Vec<_>>().join("\n") + "\n"
     }
 }
@@ -75,6 +91,8 @@ mod tests {
             assert!(!entry.summary().is_empty(), "{}", entry.name);
             let table: toml::Table = entry.text.parse().expect("an entry is TOML");
             assert_eq!(table["summary"].as_str(), Some(entry.summary()));
+            assert_eq!(table["version"].as_str(), Some(entry.version()));
+            assert_eq!(table.get("limits").and_then(|text| text.as_str()), entry.limits());
             assert_eq!(table["object"].as_str(), Some(entry.name));
         }
     }

@@ -102,3 +102,41 @@ fn what_is_not_there_is_named() {
         assert!(text.contains("published are") && text.contains("1.1.4"), "{text}");
     }
 }
+
+/// A line for each: the version that its entry describes, those that are built, and what is left out.
+#[test]
+fn the_list_has_the_state_of_each_entry_in_a_line() {
+    let cache = tempfile::tempdir().expect("a folder");
+    for version in ["1.1.3", "1.1.4"] {
+        let built = cache.path().join("schedulers/scx_lavd").join(version);
+        std::fs::create_dir_all(&built).expect("a folder");
+        let note =
+            format!(r#"{{"package":"scx_lavd","version":"{version}","sha256":"","clang":""}}"#);
+        std::fs::write(built.join("source.json"), note).expect("a note");
+    }
+    let list = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+            .args(["sched", "list"])
+            .args(arguments)
+            .env("FAIRGROUND_CACHE", cache.path())
+            .env("COLUMNS", "100")
+            .output()
+            .expect("it runs");
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let text = list(&[]);
+    let published = text.split("Schedulers that others publish").nth(1).expect("the table");
+    let rows = published.split_inclusive('\n').filter(|line| !line.starts_with('─')).skip(2);
+    let rows: Vec<_> = rows.take(SCHEDULERS.len() + 1).map(str::trim_start).collect();
+    assert!(rows.iter().all(|row| row.starts_with("scx_")), "one line each:\n{published}");
+    let row = |name: &str| *rows.iter().find(|row| row.starts_with(name)).expect("its row");
+    let lavd = row("scx_lavd");
+    assert!(lavd.contains(" 1.1.4 1.1.3 ") && lavd.contains("caches equally far"), "{lavd}");
+    assert!(row("scx_bpfland").contains("   1.1.4     -  "), "{}", row("scx_bpfland"));
+    let json = list(&["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let cells = json["tables"][1]["rows"].as_array().expect("rows").iter();
+    let rusty = cells.map(|row| row.to_string()).find(|row| row.contains("scx_rusty"));
+    assert!(rusty.is_some_and(|row| row.contains("no user-space balancer")));
+}

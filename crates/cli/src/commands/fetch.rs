@@ -32,9 +32,14 @@ pub(super) fn published_table() -> Table {
     };
     let mut table = Table::of("published", "Schedulers that others publish", ENTRIES)
         .text("scheduler", |entry| entry.name)
+        .text("version", |entry| entry.version())
+        .text("built", |entry| here(entry.name))
         .text("what_it_is", |entry| entry.summary())
-        .text("here", |entry| here(entry.name))
+        .text("limits", |entry| entry.limits().unwrap_or("-"))
         .table();
     table.note("`fairground sched fetch NAME` builds one; `NAME@VERSION` names a version of it.");
+    table.note(
+        "version: the one that its entry describes; limits: what the simulated machine leaves out.",
+    );
     table
 }
