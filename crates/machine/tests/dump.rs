@@ -89,3 +89,22 @@ fn dumps_are_written_in_their_callbacks_only() {
     machine.run_until(50 * MS).expect("no fault of the machine");
     assert!(machine.exit().is_some_and(|exit| exit.kind.is_error()));
 }
+
+/// A callback of the dump that fails ends the dump, with a line that says so; the scheduler leaves as it would without.
+#[test]
+fn a_dump_that_fails_keeps_no_one_from_leaving() {
+    let settings = [Setting::initial("reads_what_is_not_there", "on")];
+    let mut machine =
+        Machine::new(&free_machine(3), &policy(&[]), &settings, &hogs()).expect("a machine");
+    machine.run_until(50 * MS).expect("no fault of the machine");
+    assert_eq!(machine.variable("told_flags").expect("a variable")[0], 1, "exit was called");
+    let result = machine.finish().expect("a result");
+    assert_eq!(result.exit.message, "enough", "the reason is the error, not the dump");
+    let own = &result.exit.dump.own;
+    let last = own.last().expect("lines");
+    assert!(last.starts_with("the dump ends here: ops.dump_task(): "), "{own:?}");
+    assert!(last.contains("no_such_member"), "{last}");
+    assert!(own.iter().any(|line| line == "    pid 1000"), "what came before is there: {own:?}");
+    assert!(!own.iter().any(|line| line == "    pid 1001"), "nothing follows: {own:?}");
+    assert!(result.exit.dump.text.ends_with(&format!("{last}\n")), "{}", result.exit.dump.text);
+}

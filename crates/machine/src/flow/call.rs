@@ -53,8 +53,8 @@ impl Machine {
     }
 
     /// Runs a function of the scheduler's program on the executing CPU: what it returned, and the instructions that it
-    /// executed. A trap ends the scheduler's time in charge: it is not called again, and 0 is returned. `what` names the
-    /// function in the message then.
+    /// executed. A trap ends the scheduler's time in charge: it is not called again, and 0 is returned; one in the dump,
+    /// which follows that end, ends the dump. `what` names the function in the message then.
     #[inline]
     pub(super) fn execute(
         &mut self,
@@ -108,12 +108,15 @@ impl Machine {
         *self.program.context() = Context { cpu, now_ns, task };
     }
 
-    /// The scheduler's program ended in a trap.
+    /// The scheduler's program ended in a trap. In a callback of the dump that ends the dump only.
     #[cold]
     fn trapped(&mut self, what: &str, trap: &Trap) {
-        self.broken = true;
         self.kernel.queues.end_all();
         let text = format!("{what}: {trap}");
+        if let Some(dump) = &mut self.kernel.dump {
+            return dump.fail(&text);
+        }
+        self.broken = true;
         if self.kernel.exit.is_some() {
             // The scheduler is already out, for another reason; the trap is reported nevertheless.
             self.kernel.print_line(&text);

@@ -15,7 +15,8 @@ const OF_TASK: &str = "    ";
 
 impl Machine {
     /// Writes the dump: what the scheduler adds about itself, then every CPU that is not idle with the tasks that are
-    /// runnable there, and what the scheduler adds about each. Callbacks: `dump`, `dump_cpu`, `dump_task`.
+    /// runnable there, and what the scheduler adds about each. Callbacks: `dump`, `dump_cpu`, `dump_task`; the first one
+    /// that fails ends the dump.
     pub(crate) fn dump_state(&mut self) -> Step {
         let Some(exit) = self.kernel.exit.clone().filter(|exit| exit.kind.is_error()) else {
             return Ok(());
@@ -32,6 +33,9 @@ impl Machine {
         let first = (exit.kind != ExitKind::ErrorStall).then_some(exit_cpu);
         let others = (0..self.kernel.nr_cpus()).filter(|cpu| Some(*cpu) != first);
         for cpu in first.into_iter().chain(others) {
+            if self.kernel.dump.as_ref().is_some_and(DumpText::has_failed) {
+                break;
+            }
             self.dump_cpu(context, cpu);
         }
         self.kernel.this_cpu = was_on;
@@ -74,7 +78,7 @@ impl Machine {
 
     /// Calls one of the callbacks, whose lines begin with `prefix`.
     fn dump_call(&mut self, op: Op, prefix: &'static str, subject: Option<Slot>, args: &[u64]) {
-        if !self.has(op) {
+        if !self.has(op) || self.kernel.dump.as_ref().is_none_or(DumpText::has_failed) {
             return;
         }
         if let Some(dump) = &mut self.kernel.dump {

@@ -24,6 +24,8 @@ pub(crate) struct DumpText {
     held: Option<String>,
     /// What the next lines of the scheduler are about.
     about: Option<String>,
+    /// The last line: which callback failed, and why.
+    failure: Option<String>,
 }
 
 impl DumpText {
@@ -38,6 +40,7 @@ impl DumpText {
             line: String::new(),
             held: None,
             about: None,
+            failure: None,
         }
     }
 
@@ -104,8 +107,22 @@ impl DumpText {
         !self.is_cut
     }
 
+    /// A callback ended in a trap: the dump ends with that, whatever else would follow.
+    pub(crate) fn fail(&mut self, text: &str) {
+        self.failure.get_or_insert_with(|| format!("the dump ends here: {text}"));
+    }
+
+    /// Whether a callback has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// What was written.
-    pub(crate) fn finish(self) -> Dump {
+    pub(crate) fn finish(mut self) -> Dump {
+        if let Some(failure) = self.failure.take() {
+            self.write(&failure);
+            self.dump.own.push(failure);
+        }
         self.dump
     }
 }
