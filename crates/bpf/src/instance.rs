@@ -313,7 +313,6 @@ impl<H: Host> Instance<H> {
     /// # Errors
     /// The image has no such global, `bytes` has another size, or the global is frozen.
     pub fn set_global(&mut self, global: &Global, bytes: &[u8]) -> Result<(), Trap> {
-        let addr = self.global_address(global)?;
         if bytes.len() as u64 != global.size {
             return Err(Trap::host(format!(
                 "global `{}` has {} bytes, not {}",
@@ -322,10 +321,31 @@ impl<H: Host> Instance<H> {
                 bytes.len()
             )));
         }
-        if self.executable.is_some() {
-            return self.state.memory.write(addr, bytes);
+        self.change_global(global, 0, bytes.len(), |old| old.copy_from_slice(bytes))
+    }
+
+    /// Changes `bytes` bytes of a global variable from `offset` on, as [`Instance::set_global`] does the whole.
+    ///
+    /// # Errors
+    /// The image has no such global, it has fewer bytes, or it is frozen.
+    pub fn change_global(
+        &mut self,
+        global: &Global,
+        offset: u64,
+        bytes: usize,
+        change: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Trap> {
+        let addr = self.global_address(global)?;
+        if offset.checked_add(bytes as u64).is_none_or(|end| end > global.size) {
+            return Err(Trap::host(format!("a change exceeds the global `{}`", global.name)));
         }
-        self.state.memory.write_read_only(addr, bytes)
+        let memory = &self.state.memory;
+        let mut content = memory.read_vec(addr + offset, bytes)?;
+        change(&mut content);
+        if self.executable.is_some() {
+            return memory.write(addr + offset, &content);
+        }
+        memory.write_read_only(addr + offset, &content)
     }
 
     /// The guest address of a global variable.

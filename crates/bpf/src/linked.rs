@@ -108,8 +108,9 @@ pub struct MapDef {
     pub max_entries: u32,
     /// The UAPI's `map_flags`.
     pub flags: u32,
-    /// The initial content of a data section or of an arena's first pages. For an array of maps: by element, the
-    /// index of the map plus 1, or 0 for none, as 4 little-endian bytes. Empty for other maps.
+    /// The initial content of a data section, with zeros behind it up to `value_size` (all of `.bss`), or of an arena's
+    /// first pages. For an array of maps: by element, the index of the map plus 1, or 0 for none, as 4 little-endian
+    /// bytes. Empty for other maps.
     pub initial: Vec<u8>,
 }
 

@@ -25,11 +25,11 @@ pub(crate) fn patch(
     global: &Global,
     patches: &[Patch],
 ) -> Result<(), Trap> {
-    let mut content = program.global(global)?;
-    if !patches.iter().all(|patch| patch.apply(&mut content)) {
-        return Err(Trap::host(format!("a setting exceeds `{}`", global.name)));
-    }
-    program.set_global(global, &content)
+    // The variable may be much larger than what changes of it.
+    patches.iter().try_for_each(|patch| {
+        let bytes = patch.bytes.len();
+        program.change_global(global, patch.offset, bytes, |content| patch.change(content))
+    })
 }
 
 /// A change during the run.

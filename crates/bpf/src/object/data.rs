@@ -89,11 +89,11 @@ pub(crate) fn read(
             let cause = LoadCause::Damaged("two sections have this name".into());
             return Err(Fault::at_section(&section.name, 0, cause));
         }
-        let initial = section.bytes_in_memory()?;
+        let initial = section.content()?.to_vec();
         total += section.size;
         limits::check("bytes of all data sections", total, limits::MAX_DATA_TOTAL_BYTES)?;
         data.insert(index, found.len());
-        found.push(ObjectMap::data(&section.name, read_only, initial));
+        found.push(ObjectMap::data(&section.name, read_only, section.size, initial));
     }
     let maps_section = elf.section_index(".maps");
     let maps = maps::read(elf, btf, maps_section, &mut found)?;
@@ -137,7 +137,8 @@ fn read_arena(
         let text = format!("its variables need {needs} pages, `max_entries` is {has}");
         return Err(Fault::at_symbol(&def.name, LoadCause::BadMap(text)));
     }
-    def.initial = section.bytes_in_memory()?;
+    def.initial = section.content()?.to_vec();
+    def.initial.resize(section.size as usize, 0);
     data.insert(index, arena);
     Ok(())
 }

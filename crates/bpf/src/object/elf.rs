@@ -155,13 +155,11 @@ impl<'d> Elf<'d> {
 }
 
 impl Section<'_> {
-    /// The content in memory: file bytes, or zeros.
-    pub(crate) fn bytes_in_memory(&self) -> Result<Vec<u8>, Fault> {
+    /// The content in the file; zeros follow in memory, up to its size.
+    pub(crate) fn content(&self) -> Result<&[u8], Fault> {
         limits::check("bytes of a data section", self.size, limits::MAX_DATA_BYTES)
             .map_err(|cause| Fault::at_section(&self.name, 0, cause))?;
-        let mut bytes = self.data.to_vec();
-        bytes.resize(self.size as usize, 0);
-        Ok(bytes)
+        Ok(self.data)
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Resul
     }
     if config_bytes > 0 {
         let initial = vec![0; config_bytes as usize];
-        maps.push(ObjectMap::data(".kconfig", true, initial));
+        maps.push(ObjectMap::data(".kconfig", true, initial.len() as u64, initial));
     }
     let by_name = list.iter().enumerate().map(|(at, found)| (found.name.clone(), at)).collect();
     Ok(Externs { list, by_name })

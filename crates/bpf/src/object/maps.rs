@@ -22,12 +22,12 @@ pub(crate) struct ObjectMap {
 
 impl ObjectMap {
     /// The map of a data section.
-    pub(super) fn data(name: &str, read_only: bool, initial: Vec<u8>) -> Self {
+    pub(super) fn data(name: &str, read_only: bool, size: u64, initial: Vec<u8>) -> Self {
         let def = MapDef {
             name: name.to_owned(),
             kind: MapKind::Data { read_only },
             key_size: 4,
-            value_size: initial.len() as u32,
+            value_size: size as u32,
             max_entries: 1,
             flags: 0,
             initial,

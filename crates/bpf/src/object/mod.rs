@@ -113,10 +113,11 @@ impl Object {
     /// The initial value of a global variable, as bytes; zeros for `.bss`.
     pub fn initial(&self, global: &Global) -> Vec<u8> {
         let content = self.maps.get(global.map).map_or(&[][..], |map| &map.def.initial);
-        let from = (global.offset as usize).min(content.len());
-        let mut bytes: Vec<u8> =
-            content[from..].iter().copied().take(global.size as usize).collect();
-        bytes.resize(global.size as usize, 0);
+        let (offset, size) = (global.offset as usize, global.size as usize);
+        let from = offset.min(content.len());
+        let end = offset.saturating_add(size).min(content.len());
+        let mut bytes = content[from..end].to_vec();
+        bytes.resize(size, 0);
         bytes
     }
 
@@ -201,8 +202,8 @@ impl Object {
             )));
         };
         limits::check("bytes of a data section", bytes, limits::MAX_DATA_BYTES).map_err(fault)?;
-        if bytes < def.initial.len() as u64 {
-            let text = format!("shrinking it from {} to {bytes} bytes", def.initial.len());
+        if bytes < u64::from(def.value_size) {
+            let text = format!("shrinking it from {} to {bytes} bytes", def.value_size);
             return Err(fault(LoadCause::Unsupported(text)));
         }
         def.initial.resize(bytes as usize, 0);

@@ -27,11 +27,16 @@ impl Patch {
         let from = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let end = from.saturating_add(self.bytes.len());
         let Some(target) = content.get_mut(from..end) else { return false };
+        self.change(target);
+        true
+    }
+
+    /// Changes the bytes that lie at its offset.
+    pub(crate) fn change(&self, target: &mut [u8]) {
         for (index, (old, new)) in target.iter_mut().zip(&self.bytes).enumerate() {
             let mask = self.mask.get(index).copied().unwrap_or(u8::MAX);
             *old = (*old & !mask) | (new & mask);
         }
-        true
     }
 }
 
