@@ -138,7 +138,7 @@ pub fn captured_differences(
     topology: &Topology,
 ) -> Result<Vec<CapturedDifference>, Failure> {
     let mut set = object.clone();
-    let settings = profile.apply(&mut set, topology)?;
+    let settings = profile.apply(&mut set, topology)?.settings;
     let types = object.types();
     let meanings = Meanings::new(&types, topology);
     let mut contents: Vec<Vec<u8>> =

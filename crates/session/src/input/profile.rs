@@ -40,24 +40,22 @@
 //! set = { frequency = 0 }
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+mod applied;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairground_bpf::Object;
-use fairground_machine::{
-    MapContent, Meanings, ProgramRun, SavedValue, Setting, SettingError, Setup, Topology, Words,
-    root_of,
-};
-use fairground_realkernel::job::{ContextValue, MapWrite, ProgramJob, SchedulerSetup};
+use fairground_machine::{Meanings, Setting, SettingError, Topology, Words, root_of};
 use serde::Deserialize;
 
+pub(crate) use applied::Applied;
+
 use super::assignment::{Value, sort};
-use super::map_elements::elements_of;
 use super::part::{Part, Programs};
 use super::published::{profile_of, without_options};
 use super::split_set;
-use super::steps::{Step, Steps};
 use crate::failure::{Failure, did_you_mean};
 
 /// A profile file, strict: an unknown key is an error with its line.
@@ -92,8 +90,6 @@ impl File {
     }
 }
 
-/// The section of programs that user space runs.
-const SYSCALL: &str = "syscall";
 /// The kind of a data section among the maps.
 const DATA: &str = "data";
 
@@ -147,18 +143,6 @@ impl Profile {
     /// The same for a certain version, which may lack variables of the one that the entry describes.
     pub(super) fn of_version(self, of_version: bool) -> Profile {
         Profile { of_version, ..self }
-    }
-
-    /// The variables that it would set and that this version's object lacks.
-    pub(super) fn lacking(
-        &self,
-        object: &Object,
-        topology: &Topology,
-    ) -> Result<Vec<String>, Failure> {
-        let part = self.on(topology)?;
-        let roots: BTreeSet<&str> = part.set.keys().map(|name| root_of(name)).collect();
-        let lacks = roots.into_iter().filter(|root| self.leaves_out(object, root));
-        Ok(lacks.map(str::to_owned).collect())
     }
 
     fn leaves_out(&self, object: &Object, path: &str) -> bool {
@@ -227,33 +211,6 @@ impl Profile {
         stem.unwrap_or(&name) == self.file.object
     }
 
-    /// Applies what concerns the object itself, and returns what it sets in a machine of that topology.
-    pub fn apply(&self, object: &mut Object, topology: &Topology) -> Result<Vec<Setting>, Failure> {
-        let shown = self.path.display();
-        self.choose(object)?;
-        let part = self.on(topology)?;
-        for (name, count) in &part.resize {
-            let count = self.number("resize", name, count, topology)?;
-            let resized = match is_map(object, name) {
-                true => object.resize_map(name, count),
-                false => object.resize_array(name, count),
-            };
-            resized.map_err(|e| Failure::new(format_args!("{shown}: [resize] {name}: {e}")))?;
-        }
-        for (member, value) in &part.ops {
-            let value = self.number("ops", member, value, topology)?;
-            object
-                .set_ops_member(member, value)
-                .map_err(|e| Failure::new(format_args!("{shown}: [ops] {member}: {e}")))?;
-        }
-        for name in self.file.required.iter() {
-            if object.global(name).or_else(|| object.global(root_of(name))).is_none() {
-                return Err(self.no_variable(object, name));
-            }
-        }
-        self.settings(object, &part, topology)
-    }
-
     /// Keeps the scheduler that it names, of several in an object.
     fn choose(&self, object: &mut Object) -> Result<(), Failure> {
         let Some(name) = &self.file.scheduler else { return Ok(()) };
@@ -318,93 +275,6 @@ impl Profile {
         }
     }
 
-    /// What else it does in each simulated machine of that topology.
-    pub fn setup(&self, object: &Object, topology: &Topology) -> Result<Setup, Failure> {
-        let known: Vec<String> = object.maps().into_iter().map(|map| map.name).collect();
-        let part = self.on(topology)?;
-        let mut maps = Vec::new();
-        for (map, elements) in &part.maps {
-            if !known.contains(map) {
-                let named = format!("[maps.{map}]: {} has no such map", object.name());
-                return Err(self.unknown(object, &named, map, known.iter().map(String::as_str)));
-            }
-            for (key, element) in elements {
-                let wrong = |problem| {
-                    let place = format!("{}: [maps.{map}] {key}", self.path.display());
-                    Failure::new(format_args!("{place}: {problem}"))
-                };
-                maps.extend(elements_of(object, topology, map, key, element).map_err(wrong)?);
-            }
-        }
-        let mut steps = Steps::new(object, topology);
-        let Programs { before, arena_library, after, each_second } = &part.run;
-        let library = arena_library.as_ref().map(|task| steps.arena_library(task)).transpose();
-        let mut library = library.map_err(|problem| {
-            Failure::new(format_args!("{}: [run] arena_library: {problem}", self.path.display()))
-        })?;
-        let mut runs = |list: &[Step]| -> Result<Vec<ProgramRun>, Failure> {
-            let runs = list.iter().map(|step| self.run(object, &mut steps, step));
-            Ok(runs.collect::<Result<Vec<_>, _>>()?.concat())
-        };
-        let (before, after, each_second) = (runs(before)?, runs(after)?, runs(each_second)?);
-        let mut first = library.take().unwrap_or_default();
-        first.extend(before);
-        Ok(Setup { maps, before: first, after, each_second })
-    }
-
-    /// The same for a real kernel on a machine of that topology, with the callback table's integers and the maps that
-    /// are resized.
-    pub fn real_setup(
-        &self,
-        object: &Object,
-        topology: &Topology,
-    ) -> Result<SchedulerSetup, Failure> {
-        let Setup { maps, before, after, each_second } = self.setup(object, topology)?;
-        let map =
-            |MapContent { map, key, cpu, offset, bytes }| MapWrite { map, key, cpu, offset, bytes };
-        let part = self.on(topology)?;
-        let ops = part.ops.iter().map(|(member, value)| {
-            Ok::<_, Failure>((member.clone(), self.number("ops", member, value, topology)?))
-        });
-        let resized = object
-            .maps()
-            .into_iter()
-            .filter(|map| map.kind != DATA && part.resize.contains_key(&map.name));
-        Ok(SchedulerSetup {
-            table: self.file.scheduler.clone(),
-            ops: ops.collect::<Result<_, _>>()?,
-            max_entries: resized.map(|map| (map.name, map.max_entries)).collect(),
-            maps: maps.into_iter().map(map).collect(),
-            before: before.into_iter().map(program_job).collect(),
-            after: after.into_iter().map(program_job).collect(),
-            each_second: each_second.into_iter().map(program_job).collect(),
-        })
-    }
-
-    /// A step of `[run]`.
-    fn run(
-        &self,
-        object: &Object,
-        steps: &mut Steps<'_>,
-        step: &Step,
-    ) -> Result<Vec<ProgramRun>, Failure> {
-        let name = &step.0.program;
-        let programs = || object.functions().iter().filter(|found| found.section == SYSCALL);
-        if programs().all(|program| program.name != *name) {
-            let named =
-                format!("[run] {name}: {} has no such program (SEC(\"{SYSCALL}\"))", object.name());
-            return Err(self.unknown(object, &named, name, programs().map(|p| p.name.as_str())));
-        }
-        steps.next(step).map_err(|problem| {
-            Failure::new(format_args!("{}: [run] {name}: {problem}", self.path.display()))
-        })
-    }
-
-    /// The arrays and maps that it resizes on a machine of that topology.
-    pub fn resized(&self, topology: &Topology) -> Result<Vec<String>, Failure> {
-        Ok(self.on(topology)?.resize.into_keys().collect())
-    }
-
     fn no_variable(&self, object: &Object, name: &str) -> Failure {
         let names = object.globals().iter().filter(|g| g.is_settable()).map(|g| g.name.as_str());
         let named = format!("{} has no variable `{name}`", object.name());
@@ -444,17 +314,6 @@ impl Profile {
                 .help("give a whole number, or a word such as \"cpus\" for the number of CPUs")
         })
     }
-}
-
-/// A run of a program, as a job for a real kernel.
-fn program_job(run: ProgramRun) -> ProgramJob {
-    let ProgramRun { program, cpu, context, load, save, store } = run;
-    let values = |list: Vec<SavedValue>| {
-        let value = |SavedValue { name, offset, size }| ContextValue { name, offset, size };
-        list.into_iter().map(value).collect()
-    };
-    let stores = !store.is_empty();
-    ProgramJob { program, cpu, context, load: values(load), save: values(save), stores }
 }
 
 /// Whether an object has a map of that name that is no data section.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use fairground_bpf::{Global, Object};
 use fairground_machine::{
-    Engine, KernelAbi, Policy, Setting, Topology, is_kernel_constant, is_number, root_of,
+    Engine, KernelAbi, Policy, Setting, Setup, Topology, is_kernel_constant, is_number, root_of,
 };
 use fairground_realkernel::job::SchedulerSetup;
 
 use super::Profile;
 use super::loaded::{self, Loaded};
+use super::profile::Applied;
 use crate::failure::Failure;
 use crate::spec::{EngineChoice, SchedulerSpec};
 
@@ -30,7 +31,9 @@ pub struct SchedulerObject {
     pub resized: Vec<String>,
     /// What its parameter set and its profile set.
     pub settings: Vec<Setting>,
-    /// What else its profile does on a real kernel.
+    /// What else its profile does in each simulated machine.
+    simulated: Setup,
+    /// The same on a real kernel.
     pub setup: SchedulerSetup,
     /// Variables that its entry in the catalogue sets and that this version lacks.
     lacking: Vec<String>,
@@ -117,16 +120,14 @@ impl SchedulerObject {
             }
         };
         let sizes = Sizes::of(&object);
-        let (mut resized, mut setup) = (Vec::new(), SchedulerSetup::default());
-        let mut lacking = Vec::new();
-        if let Some((profile, topology)) = profile {
-            settings.extend(profile.apply(Arc::make_mut(&mut object), topology)?);
-            resized = profile.resized(topology)?;
-            setup = profile.real_setup(&object, topology)?;
-            lacking = profile.lacking(&object, topology)?;
-        }
+        let applied =
+            profile.map(|(profile, topology)| profile.apply(Arc::make_mut(&mut object), topology));
+        let applied = applied.transpose()?.unwrap_or_default();
+        let Applied { settings: of_profile, resized, setup: simulated, real, lacking } = applied;
+        settings.extend(of_profile);
         let (label, bytes) = (spec.to_owned(), Arc::clone(&loaded.bytes));
-        Ok(Self { resized, label, object, bytes, sizes, settings, setup, lacking })
+        let setup = real;
+        Ok(Self { resized, label, object, bytes, sizes, settings, simulated, setup, lacking })
     }
 }
 
@@ -187,11 +188,10 @@ impl Scheduler {
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let policy = match profile {
             None => loaded.policy(target).map_err(|e| failed(&e))?,
-            Some((profile, topology)) => {
-                let setup = profile.setup(&object.object, topology)?;
+            Some(_) => {
                 let policy = Policy::load_for(&object.object, target.engine, target.abi);
                 let policy = policy.map_err(|e| failed(&e))?;
-                policy.with_setup(&setup).map_err(|e| failed(&e))?
+                policy.with_setup(&object.simulated).map_err(|e| failed(&e))?
             }
         };
         Ok(Self { object, policy })
