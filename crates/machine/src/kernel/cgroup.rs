@@ -43,6 +43,15 @@ pub(crate) struct Cgroup {
     pub(crate) inited: bool,
 }
 
+/// A place in a walk with children first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PostOrder {
+    /// The cgroup there.
+    pub(crate) cgroup: CgroupRef,
+    /// The cgroups before this one, in the order of the list, were met or have one below them that was.
+    pub(crate) opened: u32,
+}
+
 /// All cgroups of a machine: parents before their children, each subtree in one piece (the order of a walk from the
 /// root).
 #[derive(Clone, Debug)]
@@ -107,6 +116,41 @@ impl Cgroups {
         }
         order.extend(open.into_iter().rev());
         order
+    }
+
+    /// The next cgroup of a walk over the one at `start` and those below it, parents first; `met` were met before.
+    pub(crate) fn next_pre_order(&self, start: CgroupRef, met: u64) -> Option<CgroupRef> {
+        // A subtree is one piece of the list.
+        let next = CgroupRef(u32::try_from(u64::from(start.0) + met).ok()?);
+        let level = self.list.get(next.index()).map(|_| self.get(start).level)?;
+        (self.ancestor(next, i64::from(level)) == Some(start)).then_some(next)
+    }
+
+    /// The same, children first, after `place`; `None`: the first.
+    pub(crate) fn next_post_order(
+        &self,
+        start: CgroupRef,
+        place: Option<PostOrder>,
+    ) -> Option<PostOrder> {
+        let first_of = |mut cgroup: CgroupRef| {
+            let child = |of: CgroupRef| {
+                let next = CgroupRef(of.0 + 1);
+                (self.list.get(next.index())?.parent == Some(of)).then_some(next)
+            };
+            while let Some(below) = child(cgroup) {
+                cgroup = below;
+            }
+            PostOrder { cgroup, opened: cgroup.0 + 1 }
+        };
+        let Some(PostOrder { cgroup, opened }) = place else { return Some(first_of(start)) };
+        if cgroup == start {
+            return None;
+        }
+        let parent = self.get(cgroup).parent;
+        match self.list.get(opened as usize).is_some_and(|next| next.parent == parent) {
+            true => Some(first_of(CgroupRef(opened))),
+            false => parent.map(|cgroup| PostOrder { cgroup, opened }),
+        }
     }
 
     /// By path, with or without a `/` in front.
@@ -255,6 +299,27 @@ mod tests {
         let ancestor = |of, level| tree.ancestor(CgroupRef(of), level).map(|c| c.0);
         assert_eq!([0, 1, 2, 3].map(|level| ancestor(3, level)), [Some(0), Some(1), Some(3), None]);
         assert_eq!(ancestor(3, -1), None);
+    }
+
+    #[test]
+    fn walks_by_steps_meet_the_same() {
+        let tree = tree();
+        let pre = |start| (0..).map_while(|met| tree.next_pre_order(start, met)).collect();
+        let post = |start| {
+            let first = tree.next_post_order(start, None);
+            let all = std::iter::successors(first, |at| tree.next_post_order(start, Some(*at)));
+            all.map(|at| at.cgroup).collect()
+        };
+        let below = |start: CgroupRef, all: Vec<CgroupRef>| -> Vec<CgroupRef> {
+            let level = i64::from(tree.get(start).level);
+            all.into_iter().filter(|one| tree.ancestor(*one, level) == Some(start)).collect()
+        };
+        for start in tree.pre_order() {
+            let walked: Vec<CgroupRef> = pre(start);
+            assert_eq!(walked, below(start, tree.pre_order()), "from {start:?}");
+            let walked: Vec<CgroupRef> = post(start);
+            assert_eq!(walked, below(start, tree.post_order()), "from {start:?}");
+        }
     }
 
     #[test]

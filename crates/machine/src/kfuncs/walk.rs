@@ -5,7 +5,7 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, Ret, s32};
 use crate::abi::errno;
-use crate::kernel::{CgroupRef, Kernel, ScxState, Slot};
+use crate::kernel::{CgroupRef, Kernel, PostOrder, ScxState, Slot};
 use crate::layout::offsets::cgroup as field;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
@@ -25,8 +25,8 @@ const DESCENDANTS_PRE: u64 = 2;
 const DESCENDANTS_POST: u64 = 3;
 const ANCESTORS_UP: u64 = 4;
 
-/// The words of a `struct bpf_iter_css`: the first cgroup plus 1 (0: none), how many were met, and the order with the
-/// distance of its `struct cgroup_subsys_state` from the cgroup.
+/// The words of a `struct bpf_iter_css`: the first cgroup plus 1 (0: none); how many were met, or, with children first, the
+/// place plus 1 (0: none was met); and the order with the distance of its `struct cgroup_subsys_state` from the cgroup.
 const START: u64 = 0;
 const MET: u64 = 8;
 const ORDER: u64 = 16;
@@ -60,13 +60,19 @@ fn css_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let order = mem.load_u64(it + ORDER)?;
     let distance = order >> DISTANCE_SHIFT;
     let level = i64::from(k.cgroups.get(start).level);
-    let below = |cgroup: &CgroupRef| k.cgroups.ancestor(*cgroup, level) == Some(start);
-    let found = match order & u64::from(u32::MAX) {
-        ANCESTORS_UP => k.cgroups.ancestor(start, level - met as i64),
-        DESCENDANTS_PRE => k.cgroups.pre_order().into_iter().filter(below).nth(met as usize),
-        _ => k.cgroups.post_order().into_iter().filter(below).nth(met as usize),
+    let (found, met) = match order & u64::from(u32::MAX) {
+        ANCESTORS_UP => (k.cgroups.ancestor(start, level - met as i64), met + 1),
+        DESCENDANTS_PRE => (k.cgroups.next_pre_order(start, met), met + 1),
+        _ => {
+            let place = met
+                .checked_sub(1)
+                .map(|met| PostOrder { cgroup: CgroupRef(met as u32), opened: (met >> 32) as u32 });
+            let next = k.cgroups.next_post_order(start, place);
+            let word = |at: PostOrder| (u64::from(at.opened) << 32 | u64::from(at.cgroup.0)) + 1;
+            (next.map(|at| at.cgroup), next.map_or(met, word))
+        }
     };
-    mem.store_u64(it + MET, met + 1)?;
+    mem.store_u64(it + MET, met)?;
     Ok(found.map_or(0, |cgroup| k.cgroups.addr(cgroup) + distance))
 }
 
