@@ -118,6 +118,8 @@ pub(crate) fn simulate(
     let checked = py.detach(|| Checked::of(&spec, callbacks)).map_err(error)?;
     let outcome = carry_out(py, &checked, &scheduler.loaded)?;
     let mut notes = checked.notes.clone();
+    let object = &scheduler.loaded.object;
+    notes.extend(object.unenforced(&checked.workload, &checked.settings));
     if outcome.ejection().is_some() {
         notes.extend(scheduler.loaded.object.left_at_zero(&checked.settings));
     }

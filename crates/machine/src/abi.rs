@@ -31,8 +31,6 @@ pub const EXIT_MSG_LEN: usize = 1024;
 pub const EXIT_DUMP_DFL_LEN: u32 = 32_768;
 /// `SCX_CPUPERF_ONE`: the performance of the fastest CPU.
 pub const CPUPERF_ONE: u32 = 1024;
-/// `default_bw_period_us`: the period of a cgroup's bandwidth, which nothing limits here, µs.
-pub const CGROUP_PERIOD_US: u64 = 100_000;
 /// `SCX_OPS_NAME_LEN`.
 pub const OPS_NAME_LEN: u32 = 128;
 /// Capacity of a `struct cpumask`, CPUs.

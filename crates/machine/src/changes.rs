@@ -1,9 +1,10 @@
 //! Settings of a run, resolved: which variable, cgroup or group of tasks is meant, and what it becomes.
 
 use fairground_bpf::{Global, Instance, Trap};
+use fairground_workload::Bandwidth;
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
 
-use crate::kernel::{CgroupRef, Cgroups, Kernel};
+use crate::kernel::{CgroupRef, Cgroups, Control, Kernel};
 use crate::settings;
 use crate::settings::{Meanings, Patch};
 use crate::{MachineError, Policy, Setting, SettingError, Topology};
@@ -13,8 +14,8 @@ use crate::{MachineError, Policy, Setting, SettingError, Topology};
 pub(crate) enum Target {
     /// A variable of the program, by its index among the policy's globals, and what changes of it.
     Global { global: usize, patches: Vec<Patch> },
-    /// `cpu.weight` of a cgroup.
-    Weight { cgroup: CgroupRef, weight: u32 },
+    /// A file of a cgroup.
+    Cgroup { cgroup: CgroupRef, control: Control },
     /// The cgroup of all tasks of a group of the workload.
     Move { spec: usize, cgroup: CgroupRef },
 }
@@ -69,16 +70,20 @@ impl Changes<'_> {
 
     fn target(&self, setting: &Setting) -> Result<(Target, String), SettingError> {
         let Setting { name, value, .. } = setting;
-        if let Some(path) = between(name, "cgroup.", ".weight") {
-            let target =
-                Target::Weight { cgroup: self.cgroup(name, path)?, weight: weight(name, value)? };
-            return match target {
-                Target::Weight { cgroup: CgroupRef::ROOT, .. } => Err(SettingError::machine(
-                    name,
-                    "the root cgroup has no weight: it has no siblings".to_owned(),
-                )),
-                _ => Ok((target, format!("{name}={value}"))),
-            };
+        for (file, control) in CONTROLS {
+            let Some(path) = between(name, "cgroup.", file) else { continue };
+            let cgroup = self.cgroup(name, path)?;
+            if cgroup == CgroupRef::ROOT {
+                let file = &file[1..];
+                let problem = format!("the root cgroup has no `{file}`: it has no siblings");
+                return Err(SettingError::machine(name, problem));
+            }
+            let control = control(value).map_err(|problem| SettingError::Value {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                problem,
+            })?;
+            return Ok((Target::Cgroup { cgroup, control }, format!("{name}={value}")));
         }
         if let Some(group) = between(name, "task.", ".cgroup") {
             let spec = self.groups.iter().position(|known| known == group).ok_or_else(|| {
@@ -89,7 +94,8 @@ impl Changes<'_> {
             return Ok((Target::Move { spec, cgroup }, format!("{name}={value}")));
         }
         if name.starts_with("cgroup.") || name.starts_with("task.") {
-            let forms = "write `cgroup.PATH.weight=300` or `task.NAME.cgroup=PATH`";
+            let forms = "write `cgroup.PATH.weight=300`, `cgroup.PATH.max=50ms/100ms`, \
+                         `cgroup.PATH.idle=on` or `task.NAME.cgroup=PATH`";
             return Err(SettingError::machine(name, format!("it is no setting; {forms}")));
         }
         let policy = self.policy;
@@ -127,12 +133,27 @@ fn unknown<'n>(
     SettingError::machine(setting, problem)
 }
 
-fn weight(name: &str, value: &str) -> Result<u32, SettingError> {
-    let number =
-        value.parse::<u32>().ok().filter(|weight| (1..=CGROUP_WEIGHT_MAX).contains(weight));
-    number.ok_or_else(|| SettingError::Value {
-        name: name.to_owned(),
-        value: value.to_owned(),
-        problem: format!("a weight is a whole number from 1 to {CGROUP_WEIGHT_MAX}"),
-    })
+/// Reads what a file of a cgroup is to hold, or says what is wrong.
+type ReadControl = fn(&str) -> Result<Control, String>;
+
+/// The files of a cgroup that settings name, behind its path.
+const CONTROLS: [(&str, ReadControl); 3] = [(".weight", weight), (".max", max), (".idle", idle)];
+
+fn weight(value: &str) -> Result<Control, String> {
+    let number = value.parse().ok().filter(|weight| (1..=CGROUP_WEIGHT_MAX).contains(weight));
+    let problem = || format!("a weight is a whole number from 1 to {CGROUP_WEIGHT_MAX}");
+    number.map(Control::Weight).ok_or_else(problem)
+}
+
+fn max(value: &str) -> Result<Control, String> {
+    let max = Bandwidth::parse(value).map_err(|error| format!("{}; {}", error.message, error.help));
+    max.map(Control::Max)
+}
+
+fn idle(value: &str) -> Result<Control, String> {
+    match value {
+        "on" | "true" | "1" => Ok(Control::Idle(true)),
+        "off" | "false" | "0" => Ok(Control::Idle(false)),
+        _ => Err("write `on` or `off`".to_owned()),
+    }
 }

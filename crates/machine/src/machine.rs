@@ -10,7 +10,7 @@ use crate::actors::{ActorId, Actors, Effect};
 use crate::changes::{Change, Target, patch};
 use crate::events::{CpuEvent, EventHandle};
 use crate::flow::Step;
-use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
+use crate::kernel::{CgroupRef, Control, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::starts::{Start, Starts};
 use crate::{Counters, Exit, ExitKind, MachineConfig, MachineError, Policy, Setting, Waiting};
@@ -263,8 +263,12 @@ impl Machine {
                     let label = self.kernel.trace.intern(&change.text);
                     self.kernel.emit(0, 0, EventKind::Param { label });
                 }
-                Target::Weight { cgroup, weight } => {
-                    self.on_cpu(0, |machine| machine.set_cgroup_weight(cgroup, weight))?;
+                Target::Cgroup { cgroup, control } => {
+                    self.on_cpu(0, |machine| machine.set_cgroup(cgroup, control))?;
+                    if !matches!(control, Control::Weight(_)) {
+                        let label = self.kernel.trace.intern(&change.text);
+                        self.kernel.emit(0, 0, EventKind::Param { label });
+                    }
                 }
                 Target::Move { spec, cgroup } => {
                     self.on_cpu(0, |machine| machine.move_group(spec, cgroup))?;

@@ -275,3 +275,63 @@ fn the_idle_task_makes_a_switch_and_blocking_cheaper() {
     let costs = [("context_switch_ns", 100), ("block_ns", 50), ("idle_saving_ns", 20)];
     assert_eq!(latency_and_run("/", &costs), (0, 10_000 + 80 + 30));
 }
+
+/// `cpu.max` and `cpu.idle`: the scheduler is told, at the start of the limits that there are, later of changes. Nothing else
+/// enforces them (`scx_group_set_bandwidth`, `scx_group_set_idle` of Linux 7.2).
+#[test]
+fn limits_are_told_and_no_more() {
+    let text = "format = 1\nname = \"limits\"\nduration = \"1s\"\n\
+                [cgroups.a]\nmax = \"20ms/100ms\"\n[cgroups.b]\nmax = \"10000 50000 5000\"\nidle = true\n\
+                [cgroups.c]\n\
+                [[task]]\nname = \"hog\"\ncgroup = \"a\"\nprogram = [{ run = \"forever\" }]\n";
+    let w = parse("limits.toml", text).unwrap_or_else(|e| panic!("{e}"));
+    let settings = [
+        Setting::initial("cgroup.c.max", "2ms"),
+        Setting::at(MS, "cgroup.a.max", "max"),
+        Setting::at(2 * MS, "cgroup.a.max", "max"),
+        Setting::at(3 * MS, "cgroup.b.max", "10ms/50ms"),
+        Setting::at(4 * MS, "cgroup.b.idle", "off"),
+    ];
+    let mut machine = Machine::new(&free_machine(1), &policy("bandwidth"), &settings, &w)
+        .unwrap_or_else(|e| panic!("{e}"));
+    machine.run_until(200 * MS).unwrap_or_else(|e| panic!("{e}"));
+    let result = machine.finish().unwrap_or_else(|e| panic!("{e}"));
+    insta::assert_snapshot!(log(&result), @r"
+    init 1: -1 of 100000
+    burst 0
+    init 65: 20000 of 100000
+    burst 0
+    init 129: 10000 of 50000
+    burst 5000
+    init 193: 2000 of 100000
+    burst 0
+    set 65: -1 of 100000
+    burst 0
+    set 129: 10000 of 50000
+    burst 0
+    idle 129: 0
+    ");
+    let label = |e: &fairground_trace::Event| match e.kind {
+        EventKind::Param { label } => Some(result.trace.label(label).to_owned()),
+        _ => None,
+    };
+    let changes: Vec<String> = result.trace.events().filter_map(|e| label(&e)).collect();
+    assert_eq!(changes.len(), 4, "the trace has each change: {changes:?}");
+}
+
+#[test]
+fn limits_that_no_kernel_takes_are_refused() {
+    for (name, value, problem) in [
+        ("cgroup.web.max", "1us/100ms", "at least 1 ms"),
+        ("cgroup.web.max", "soon", "not a length of time"),
+        ("cgroup.web.idle", "perhaps", "`on` or `off`"),
+        ("cgroup./.max", "10ms", "the root cgroup has no `max`"),
+        ("cgroup.web.share", "10ms", "cgroup.PATH.max=50ms/100ms"),
+    ] {
+        let setting = [Setting::initial(name, value)];
+        let config = free_machine(1);
+        let error = Machine::new(&config, &policy("cgroups"), &setting, &tree(HOG))
+            .expect_err("no kernel takes that");
+        assert!(error.to_string().contains(problem), "{name}={value}: {error}");
+    }
+}

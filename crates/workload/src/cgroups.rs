@@ -2,10 +2,33 @@
 
 use std::collections::BTreeMap;
 
+use crate::bandwidth::Bandwidth;
 use crate::limits::{
     CGROUP_DEPTH_MAX, CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX, CGROUPS_MAX, NAME_CHARS_MAX,
 };
-use crate::model::{Cgroup, CgroupId, Workload};
+use crate::model::{CgroupId, Workload};
+
+/// A control group: its tasks and child groups share its part of the CPU (cgroup v2, the cpu controller).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path from the root, `"web/front"`; the root's is `"/"`.
+    pub path: String,
+    /// Index of its parent, which precedes it in the list; the root has none.
+    pub parent: Option<CgroupId>,
+    /// `cpu.weight`, 1…10,000 (100 is as much as a task at nice 0). Ignored for the root.
+    pub weight: u32,
+    /// `cpu.max`. Ignored for the root.
+    pub max: Bandwidth,
+    /// `cpu.idle`: its tasks run when no others want to. Ignored for the root.
+    pub idle: bool,
+}
+
+impl Cgroup {
+    /// A group without a limit; its parent is the root until it is in a tree.
+    pub(crate) fn new(path: impl Into<String>, weight: u32) -> Self {
+        Self { path: path.into(), parent: None, weight, max: Bandwidth::NO_LIMIT, idle: false }
+    }
+}
 
 /// The path of the root.
 pub(crate) const ROOT: &str = "/";
@@ -55,27 +78,29 @@ fn parent_path(path: &str) -> &str {
     path.rsplit_once('/').map_or(ROOT, |(parent, _)| parent)
 }
 
-/// The list of cgroups with these paths and weights (each path once and valid), with undeclared parents at the default
-/// weight: parents first, siblings by name, the root in front. Empty when there are none.
-pub(crate) fn tree(declared: BTreeMap<String, u32>) -> Vec<Cgroup> {
-    let mut all = declared.clone();
-    for path in declared.keys() {
+/// The list of these cgroups (each path once and valid) with their parents; undeclared ones have the default weight:
+/// parents first, siblings by name, the root in front. Empty when there are none.
+pub(crate) fn tree(declared: impl IntoIterator<Item = Cgroup>) -> Vec<Cgroup> {
+    let by_path = declared.into_iter().map(|cgroup| (cgroup.path.clone(), cgroup));
+    let mut all: BTreeMap<String, Cgroup> = by_path.collect();
+    let paths: Vec<String> = all.keys().cloned().collect();
+    for path in &paths {
         let mut above = parent_path(path);
         while above != ROOT {
-            all.entry(above.to_owned()).or_insert(CGROUP_WEIGHT_DEFAULT);
+            let usual = || Cgroup::new(above, CGROUP_WEIGHT_DEFAULT);
+            all.entry(above.to_owned()).or_insert_with(usual);
             above = parent_path(above);
         }
     }
     if all.is_empty() {
         return Vec::new();
     }
-    let mut all: Vec<(String, u32)> = all.into_iter().collect();
-    all.sort_by(|(a, _), (b, _)| a.split('/').cmp(b.split('/')));
-    let root = Cgroup { path: ROOT.to_owned(), parent: None, weight: CGROUP_WEIGHT_DEFAULT };
-    let mut list = vec![root];
-    for (path, weight) in all {
-        let parent = find(&list, parent_path(&path));
-        list.push(Cgroup { path, parent, weight });
+    let mut all: Vec<Cgroup> = all.into_values().collect();
+    all.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
+    let mut list = vec![Cgroup::new(ROOT, CGROUP_WEIGHT_DEFAULT)];
+    for cgroup in all {
+        let parent = find(&list, parent_path(&cgroup.path));
+        list.push(Cgroup { parent, ..cgroup });
     }
     list
 }
@@ -116,6 +141,10 @@ pub(crate) fn list_problems(list: &[Cgroup]) -> Vec<(CgroupId, String, &'static 
         if let Some((message, help)) = weight_problem(cgroup.weight) {
             problems.push((index, format!("cgroup `{}`: {message}", cgroup.path), help));
         }
+        if let Some(message) = cgroup.max.problem() {
+            let message = format!("cgroup `{}`: {message}", cgroup.path);
+            problems.push((index, message, "write a limit that the kernel takes"));
+        }
         let above = find(&list[..index], parent_path(&cgroup.path));
         if above.is_none() || above != cgroup.parent {
             let message = format!("the cgroup `{}` does not follow its parent", cgroup.path);
@@ -139,8 +168,8 @@ mod tests {
 
     #[test]
     fn parents_come_first_and_siblings_by_name() {
-        let declared = ["web/front", "web-2", "a/b/c"].map(|path| (path.to_owned(), 7));
-        let list = tree(BTreeMap::from(declared));
+        let declared = ["web/front", "web-2", "a/b/c"].map(|path| Cgroup::new(path, 7));
+        let list = tree(declared);
         let expected = [
             ("/", None),
             ("a", Some(0)),
@@ -154,6 +183,25 @@ mod tests {
         assert_eq!((list[1].weight, list[3].weight), (100, 7));
         assert!(list_problems(&list).is_empty());
         assert_eq!(find(&list, "/web"), find(&list, "web"));
-        assert!(tree(BTreeMap::new()).is_empty());
+        assert!(tree([]).is_empty());
+    }
+
+    #[test]
+    fn limits_are_read_written_and_checked() {
+        let text = |max: &str| {
+            format!(
+                "format = 1\nname = \"w\"\nduration = \"1s\"\n[cgroups.web]\nmax = {max}\nidle = true\n\
+                 [[task]]\nname = \"t\"\ncgroup = \"web\"\nprogram = [{{ run = \"1ms\" }}]\n"
+            )
+        };
+        let read = crate::parse("w.toml", &text("\"50ms/100ms/5ms\"")).expect("valid");
+        let web = &read.cgroups[1];
+        let max = Bandwidth { quota_us: Some(50_000), period_us: 100_000, burst_us: 5_000 };
+        assert_eq!((web.max, web.idle, web.weight), (max, true, 100));
+        assert_eq!(crate::parse("w.toml", &crate::to_toml(&read)).expect("valid"), read);
+        for (max, problem) in [("\"1us\"", "at least 1 ms"), ("50", "must be a string")] {
+            let error = crate::parse("w.toml", &text(max)).expect_err(max).to_string();
+            assert!(error.contains(problem), "{error}");
+        }
     }
 }

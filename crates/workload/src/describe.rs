@@ -1,5 +1,6 @@
 //! A workload in words.
 
+use crate::cgroups::Cgroup;
 use crate::model::{Duration, Op, Program, Role, TaskSpec, Workload};
 use crate::objects::ObjectKind;
 use crate::units::{cpus_text, time_text};
@@ -36,8 +37,19 @@ pub fn describe(workload: &Workload) -> Vec<String> {
         .cgroups
         .iter()
         .skip(1)
-        .map(|cgroup| format!("  cgroup {} (weight {})", cgroup.path, cgroup.weight));
+        .map(|cgroup| format!("  cgroup {} ({})", cgroup.path, cgroup_words(cgroup)));
     std::iter::once(first).chain(cgroups).chain(groups).collect()
+}
+
+fn cgroup_words(cgroup: &Cgroup) -> String {
+    let mut words = format!("weight {}", cgroup.weight);
+    if cgroup.max.is_limited() {
+        words.push_str(&format!(", at most {}", cgroup.max));
+    }
+    if cgroup.idle {
+        words.push_str(", idle");
+    }
+    words
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -1,8 +1,6 @@
 //! The union of two workloads.
 
-use std::collections::BTreeMap;
-
-use crate::cgroups::{self, ROOT};
+use crate::cgroups::{self, Cgroup, ROOT};
 use crate::model::{CgroupId, TaskSpec, Workload};
 use crate::objects::{ObjectKind, renumber};
 
@@ -53,17 +51,17 @@ fn join_cgroups(into: &mut Workload, part: &mut Workload) {
     if part.cgroups.is_empty() {
         return;
     }
-    let below_root = |workload: &Workload| -> Vec<_> {
-        workload.cgroups.iter().skip(1).map(|c| (c.path.clone(), c.weight)).collect()
-    };
-    let mut all = BTreeMap::from_iter(below_root(into));
-    let taken: Vec<String> = all.keys().map(|path| top(path).to_owned()).collect();
+    let below_root =
+        |workload: &Workload| -> Vec<Cgroup> { workload.cgroups.iter().skip(1).cloned().collect() };
+    let mut all = below_root(into);
+    let taken: Vec<String> = all.iter().map(|cgroup| top(&cgroup.path).to_owned()).collect();
     let mut part_paths = vec![ROOT.to_owned()];
-    for (path, weight) in below_root(part) {
-        let name = top(&path);
-        let path = format!("{}{}", free_name(taken.iter(), name.to_owned()), &path[name.len()..]);
-        all.insert(path.clone(), weight);
-        part_paths.push(path);
+    for cgroup in below_root(part) {
+        let name = top(&cgroup.path);
+        let below = &cgroup.path[name.len()..];
+        let path = format!("{}{below}", free_name(taken.iter(), name.to_owned()));
+        part_paths.push(path.clone());
+        all.push(Cgroup { path, ..cgroup });
     }
     let into_paths: Vec<String> = into.cgroups.iter().map(|c| c.path.clone()).collect();
     let list = cgroups::tree(all);

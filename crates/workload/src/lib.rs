@@ -7,6 +7,7 @@
 //!
 //! This crate depends on no other crate of the workspace.
 
+mod bandwidth;
 mod cgroups;
 mod check;
 mod describe;
@@ -28,15 +29,17 @@ mod units;
 mod walk;
 mod write;
 
+pub use bandwidth::Bandwidth;
+pub use cgroups::Cgroup;
 pub use check::check;
 pub use describe::describe;
 pub use diagnostic::{Diagnostic, WorkloadError};
 pub use drawn::{DRAWN_CPUS, DRAWN_DURATION_NS, DRAWN_TASKS_MAX, draw, drawn_cpus};
 pub use library::from_spec;
 pub use model::{
-    BUSY_LOOK_NS, Barrier, BarrierId, Carrier, Cgroup, CgroupId, Condition, ConditionId, CpuList,
-    Duration, Lock, LockId, LockKind, LockModel, Op, PIPE_CAPACITY_DEFAULT, Pipe, PipeId, Program,
-    Queue, QueueId, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, TimerId, Workload,
+    BUSY_LOOK_NS, Barrier, BarrierId, Carrier, CgroupId, Condition, ConditionId, CpuList, Duration,
+    Lock, LockId, LockKind, LockModel, Op, PIPE_CAPACITY_DEFAULT, Pipe, PipeId, Program, Queue,
+    QueueId, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, TimerId, Workload,
 };
 pub use objects::ObjectKind;
 pub use parse::{FORMAT, parse};

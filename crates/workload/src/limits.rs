@@ -16,6 +16,12 @@ pub const CGROUP_DEPTH_MAX: usize = 16;
 pub const CGROUP_WEIGHT_DEFAULT: u32 = 100;
 /// The largest weight of a control group (`CGROUP_WEIGHT_MAX` of Linux); the smallest is 1.
 pub const CGROUP_WEIGHT_MAX: u32 = 10_000;
+/// Periods of a control group's quota, us (`min_bw_quota_period_us`, `max_bw_quota_period_us` of Linux).
+pub const BANDWIDTH_PERIOD_US: std::ops::RangeInclusive<u64> = 1_000..=1_000_000;
+/// The smallest quota of a control group, us (`min_bw_quota_period_us` of Linux).
+pub const BANDWIDTH_QUOTA_MIN_US: u64 = 1_000;
+/// The largest quota of a control group, us: the longest time.
+pub const BANDWIDTH_QUOTA_MAX_US: u64 = TIME_MAX_NS / 1_000;
 /// Operations in all programs of one workload, as written (a loop's body counts once).
 pub const OPERATIONS_MAX: usize = 8_000_000;
 /// Nesting depth of loops.

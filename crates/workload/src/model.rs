@@ -1,5 +1,6 @@
 //! The checked model: fully defaulted, every name resolved to an index.
 
+use crate::cgroups::Cgroup;
 use crate::policy::SchedPolicy;
 
 /// A duration of an operation, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
@@ -447,17 +448,6 @@ impl Timer {
     pub fn new(name: impl Into<String>, period_ns: u64) -> Self {
         Self { name: name.into(), period_ns, relative: false, shared: false }
     }
-}
-
-/// A control group: its tasks and child groups share its part of the CPU (cgroup v2, `cpu.weight`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cgroup {
-    /// Its path from the root, `"web/front"`; the root's is `"/"`.
-    pub path: String,
-    /// Index of its parent, which precedes it in the list; the root has none.
-    pub parent: Option<CgroupId>,
-    /// `cpu.weight`, 1…10,000 (100 is as much as a task at nice 0). Ignored for the root.
-    pub weight: u32,
 }
 
 /// A whole workload, checked. The default one is empty.

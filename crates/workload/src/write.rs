@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::bandwidth::Bandwidth;
 use crate::model::{
     Carrier, Op, PIPE_CAPACITY_DEFAULT, Program, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, Workload,
 };
@@ -27,6 +28,10 @@ pub fn to_toml(workload: &Workload) -> String {
     for cgroup in workload.cgroups.iter().skip(1) {
         text += &format!("\n[cgroups.{}]\n", quoted(&cgroup.path));
         value(&mut text, "weight", cgroup.weight);
+        if cgroup.max != Bandwidth::NO_LIMIT {
+            value(&mut text, "max", quoted(&cgroup.max.to_string()));
+        }
+        unusual(&mut text, "idle", cgroup.idle, false);
     }
     for (task, forked) in workload.tasks.iter().zip(forked(workload)) {
         self::task(&mut text, workload, task, forked);

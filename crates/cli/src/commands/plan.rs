@@ -158,6 +158,7 @@ impl<'a> RunPlan<'a> {
         notes.extend(left_out(targets, &prepared.schedulers));
         notes.extend(prepared.schedulers.iter().filter_map(|one| one.object()?.lacking()));
         for column in &columns {
+            notes.extend(unenforced(column, self.workload, &prepared.run, &notes));
             let label = column.label(targets.len() > 1);
             if !progress.goes_on() {
                 notes.push(format!("{label}: not run: it was interrupted before"));
@@ -349,4 +350,17 @@ fn topology_of_profiles(targets: &[Target], topology: &Topology) -> Result<Topol
         .help(format_args!("add `--cpus {}`", host.cpus()))),
         _ => Ok(topology.clone()),
     }
+}
+
+/// What nothing enforces in a column, unless an earlier one says it, too.
+fn unenforced(
+    column: &Column<'_>,
+    workload: &Workload,
+    run: &Resolved,
+    said: &[String],
+) -> Vec<String> {
+    let Some(object) = column.scheduler.object() else { return Vec::new() };
+    let mut texts = object.unenforced(workload, &column.settings(&run.later));
+    texts.retain(|text| !said.contains(text));
+    texts
 }

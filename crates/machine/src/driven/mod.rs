@@ -23,7 +23,7 @@ mod passes;
 mod tasks;
 
 use fairground_trace::{EventKind, TaskId, TaskInfo, Trace};
-use fairground_workload::{Cgroup, Workload};
+use fairground_workload::{Bandwidth, Cgroup, Workload};
 
 use crate::events::EventHandle;
 use crate::flow::Step;
@@ -265,6 +265,8 @@ fn no_tasks(recording: &Trace) -> Workload {
         path: info.path.clone(),
         parent: info.parent.map(|id| id.index()),
         weight: info.weight.unwrap_or(100),
+        max: Bandwidth::NO_LIMIT,
+        idle: false,
     };
     let cgroups = recording.cgroups().iter().map(cgroup).collect();
     Workload { duration_ns: 1, cgroups, ..Workload::default() }

@@ -1,13 +1,17 @@
 //! Cgroups: the callbacks about the tree, and tasks that move in it.
 
 use fairground_trace::EventKind;
+use fairground_workload::Bandwidth;
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
-use crate::abi::{self, deq, enq};
-use crate::kernel::{CgroupRef, Slot};
+use crate::abi::{deq, enq};
+use crate::kernel::{Cgroup, CgroupRef, Control, Slot};
 use crate::layout::offsets::{cgroup as field, cgroup_init_args as init_args};
 use crate::op::Op;
+
+/// A quota without a limit (`RUNTIME_INF`).
+const RUNTIME_INF: u64 = u64::MAX;
 
 /// The largest errno (`MAX_ERRNO`).
 const ERRNO_MAX: i32 = 4095;
@@ -21,11 +25,12 @@ impl Machine {
             }
             if self.has(Op::CgroupInit) {
                 let args = self.cgroup_init_args;
-                let weight = self.kernel.cgroups.get(cgroup).weight;
+                let Cgroup { weight, max, .. } = *self.kernel.cgroups.get(cgroup);
                 let mem = self.program.memory();
                 mem.store_u32(args + init_args::WEIGHT, weight)?;
-                mem.store_u64(args + init_args::BW_PERIOD_US, abi::CGROUP_PERIOD_US)?;
-                mem.store_u64(args + init_args::BW_QUOTA_US, u64::MAX)?;
+                mem.store_u64(args + init_args::BW_PERIOD_US, max.period_us)?;
+                mem.store_u64(args + init_args::BW_QUOTA_US, max.quota_us.unwrap_or(RUNTIME_INF))?;
+                mem.store_u64(args + init_args::BW_BURST_US, max.burst_us)?;
                 let addr = self.kernel.cgroups.addr(cgroup);
                 let result = self.call(Op::CgroupInit, None, &[addr, args]) as i32;
                 if result != 0 {
@@ -65,6 +70,37 @@ impl Machine {
         let cpu = self.kernel.this_cpu;
         self.kernel.emit(cpu, 0, EventKind::CgroupWeight { cgroup: cgroup.id(), weight });
         Ok(())
+    }
+
+    /// A file of a cgroup is written.
+    pub(crate) fn set_cgroup(&mut self, cgroup: CgroupRef, control: Control) -> Step {
+        match control {
+            Control::Weight(weight) => self.set_cgroup_weight(cgroup, weight)?,
+            Control::Max(max) => self.set_cgroup_bandwidth(cgroup, max),
+            Control::Idle(idle) => self.set_cgroup_idle(cgroup, idle),
+        }
+        Ok(())
+    }
+
+    /// `scx_group_set_bandwidth`. Callback: `cgroup_set_bandwidth`, if anything is another value.
+    fn set_cgroup_bandwidth(&mut self, cgroup: CgroupRef, max: Bandwidth) {
+        let differs = self.kernel.cgroups.get(cgroup).max != max;
+        if differs && self.has(Op::CgroupSetBandwidth) {
+            let addr = self.kernel.cgroups.addr(cgroup);
+            let quota_us = max.quota_us.unwrap_or(RUNTIME_INF);
+            let args = [addr, max.period_us, quota_us, max.burst_us];
+            self.call(Op::CgroupSetBandwidth, None, &args);
+        }
+        self.kernel.cgroups.get_mut(cgroup).max = max;
+    }
+
+    /// `scx_group_set_idle`. Callback: `cgroup_set_idle`, also if it is no change.
+    fn set_cgroup_idle(&mut self, cgroup: CgroupRef, idle: bool) {
+        if self.has(Op::CgroupSetIdle) {
+            let addr = self.kernel.cgroups.addr(cgroup);
+            self.call(Op::CgroupSetIdle, None, &[addr, u64::from(idle)]);
+        }
+        self.kernel.cgroups.get_mut(cgroup).idle = idle;
     }
 
     /// `cgroup_migrate` of tasks that move together, as the threads of a process do: all of them or none.

@@ -260,7 +260,7 @@ fn apply_first(
             Target::Global { global, patches } => {
                 patch(program, &policy.globals[global], &patches).map_err(MachineError::Memory)?;
             }
-            Target::Weight { cgroup, weight } => cgroups.get_mut(cgroup).weight = weight,
+            Target::Cgroup { cgroup, control } => cgroups.get_mut(cgroup).set(control),
             Target::Move { spec, cgroup } => first_cgroups[spec] = Some(cgroup),
         }
     }

@@ -2,7 +2,7 @@
 
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CgroupInfo, Trace};
-use fairground_workload::Workload;
+use fairground_workload::{Bandwidth, Workload};
 
 use super::{Kernel, Slot};
 use crate::layout::offsets::{cgroup as field, task};
@@ -31,6 +31,17 @@ impl CgroupRef {
     }
 }
 
+/// A file of a cgroup, with what it comes to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// `cpu.weight`.
+    Weight(u32),
+    /// `cpu.max`, with `cpu.max.burst`.
+    Max(Bandwidth),
+    /// `cpu.idle`.
+    Idle(bool),
+}
+
 /// One cgroup with its `task_group`.
 #[derive(Clone, Debug)]
 pub(crate) struct Cgroup {
@@ -39,6 +50,10 @@ pub(crate) struct Cgroup {
     pub(crate) level: u32,
     /// `cpu.weight` (`tg->scx_weight`).
     pub(crate) weight: u32,
+    /// `cpu.max`: told to the scheduler, and enforced by nothing else.
+    pub(crate) max: Bandwidth,
+    /// `cpu.idle`, likewise.
+    pub(crate) idle: bool,
     /// `SCX_TG_INITED`: `ops.cgroup_init()` was called, or there is none.
     pub(crate) inited: bool,
 }
@@ -63,6 +78,23 @@ pub(crate) struct Cgroups {
     pub(crate) in_trace: bool,
 }
 
+impl Cgroup {
+    /// A cgroup whose files hold what they hold at first.
+    fn new(path: String, parent: Option<CgroupRef>, level: u32) -> Cgroup {
+        let (weight, max) = (WEIGHT_DFL, Bandwidth::NO_LIMIT);
+        Cgroup { path, parent, level, weight, max, idle: false, inited: false }
+    }
+
+    /// A file gets what it is to hold.
+    pub(crate) fn set(&mut self, control: Control) {
+        match control {
+            Control::Weight(weight) => self.weight = weight,
+            Control::Max(max) => self.max = max,
+            Control::Idle(idle) => self.idle = idle,
+        }
+    }
+}
+
 impl Cgroups {
     /// The tree of a workload; the root alone when it has none.
     pub(crate) fn new(workload: &Workload) -> Cgroups {
@@ -70,18 +102,13 @@ impl Cgroups {
         for cgroup in &workload.cgroups {
             let parent = cgroup.parent.map(|parent| CgroupRef(parent as u32));
             let level = parent.map_or(0, |parent| list[parent.index()].level + 1);
-            list.push(Cgroup {
-                path: cgroup.path.clone(),
-                parent,
-                level,
-                weight: cgroup.weight,
-                inited: false,
-            });
+            let (weight, max, idle) = (cgroup.weight, cgroup.max, cgroup.idle);
+            let usual = Cgroup::new(cgroup.path.clone(), parent, level);
+            list.push(Cgroup { weight, max, idle, ..usual });
         }
         let in_trace = list.len() > 1;
         if list.is_empty() {
-            let path = "/".to_owned();
-            list.push(Cgroup { path, parent: None, level: 0, weight: WEIGHT_DFL, inited: false });
+            list.push(Cgroup::new("/".to_owned(), None, 0));
         }
         Cgroups { list, base: 0, in_trace }
     }
@@ -274,12 +301,8 @@ mod tests {
     use super::*;
 
     fn tree() -> Cgroups {
-        let entry = |path: &str, parent, level| Cgroup {
-            path: path.to_owned(),
-            parent: Option::map(parent, CgroupRef),
-            level,
-            weight: 100,
-            inited: false,
+        let entry = |path: &str, parent: Option<u32>, level| {
+            Cgroup::new(path.to_owned(), parent.map(CgroupRef), level)
         };
         let list = vec![
             entry("/", None, 0),

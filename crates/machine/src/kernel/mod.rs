@@ -48,7 +48,7 @@ use crate::prng::Prng;
 use crate::{CostModel, Counters, Dump, Exit, ExitKind, SleepTimers, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
-pub(crate) use cgroup::{CgroupRef, Cgroups, PostOrder};
+pub(crate) use cgroup::{Cgroup, CgroupRef, Cgroups, Control, PostOrder};
 pub(crate) use cids::Cids;
 pub(crate) use clock::Clock;
 pub(crate) use cpu_time::CpuTime;

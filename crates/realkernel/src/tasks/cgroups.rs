@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use fairground_workload::Workload;
+use fairground_workload::{Bandwidth, Cgroup, Workload};
 
 use super::error::TaskError;
 use super::text::Line;
@@ -101,6 +101,7 @@ impl Cgroups {
             if !groups.set_weight(number, group.weight) {
                 return Err(TaskError::last(format!("set the weight of {}", dir.display()), None));
             }
+            limit(&dir, version, group)?;
         }
         Ok(Some(groups))
     }
@@ -140,6 +141,30 @@ impl Drop for Cgroups {
             }
         }
     }
+}
+
+/// Writes a group's limit and whether it is idle, where they are not as in a new group.
+fn limit(dir: &Path, version: Version, group: &Cgroup) -> Result<(), TaskError> {
+    let Bandwidth { quota_us, period_us, burst_us } = group.max;
+    if group.max != Bandwidth::NO_LIMIT {
+        let burst = match version {
+            Version::One => {
+                let quota = quota_us.map_or("-1".to_owned(), |us| us.to_string());
+                write(&dir.join("cpu.cfs_period_us"), &period_us.to_string())?;
+                write(&dir.join("cpu.cfs_quota_us"), &quota)?;
+                "cpu.cfs_burst_us"
+            }
+            Version::Two => {
+                let quota = quota_us.map_or("max".to_owned(), |us| us.to_string());
+                write(&dir.join("cpu.max"), &format!("{quota} {period_us}"))?;
+                "cpu.max.burst"
+            }
+        };
+        if burst_us > 0 {
+            write(&dir.join(burst), &burst_us.to_string())?;
+        }
+    }
+    if group.idle { write(&dir.join("cpu.idle"), "1") } else { Ok(()) }
 }
 
 fn write_to(file: &OwnedFd, bytes: &[u8]) -> bool {

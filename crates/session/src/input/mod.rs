@@ -15,6 +15,7 @@ mod settings;
 mod steps;
 mod target;
 mod topology;
+mod unenforced;
 mod version;
 mod workload;
 mod writes;

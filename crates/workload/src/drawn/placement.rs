@@ -1,9 +1,7 @@
 //! Where and with which weight the groups start: nice values, affinities, cgroups, starting times.
 
-use std::collections::BTreeMap;
-
 use super::draft::Draft;
-use crate::cgroups::tree;
+use crate::cgroups::{Cgroup, tree};
 use crate::model::{CgroupId, CpuList};
 
 /// Names of cgroups; the last one lies in the first.
@@ -13,9 +11,8 @@ const CGROUPS: [&str; 4] = ["a", "b", "c", "a/d"];
 pub(super) fn place(draft: &mut Draft) {
     if draft.one_in(3) {
         let count = draft.prng.between(1, CGROUPS.len() as u64) as usize;
-        let weights: BTreeMap<String, u32> =
-            CGROUPS[..count].iter().map(|path| ((*path).to_owned(), weight(draft))).collect();
-        draft.workload.cgroups = tree(weights);
+        let cgroups = CGROUPS[..count].iter().map(|path| Cgroup::new(*path, weight(draft)));
+        draft.workload.cgroups = tree(cgroups.collect::<Vec<_>>());
     }
     for group in 0..draft.workload.tasks.len() {
         let is_forked = draft.workload.tasks[group].start_ns.is_none();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::parts::{COUNT_MAX, group, run_and_sleep, seconds};
 use super::spec::{Call, Entry, Token, parameter};
-use crate::cgroups::{find, path_problem, tree};
+use crate::cgroups::{Cgroup, find, path_problem, tree};
 use crate::join::free_name;
 use crate::limits::{CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX};
 use crate::model::{Duration, TaskSpec, Workload};
@@ -44,7 +44,7 @@ fn containers(call: &mut Call<'_, '_>) -> Workload {
             tasks.push((group(name, count, program.clone()), path));
         }
     }
-    let cgroups = tree(weights);
+    let cgroups = tree(weights.into_iter().map(|(path, weight)| Cgroup::new(path, weight)));
     let placed =
         tasks.into_iter().map(|(task, path)| TaskSpec { cgroup: find(&cgroups, &path), ..task });
     let tasks = placed.collect();

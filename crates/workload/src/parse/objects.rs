@@ -6,14 +6,15 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::fields::{Parser, Section, Value};
-use crate::cgroups::{self, path_problem};
+use crate::bandwidth::Bandwidth;
+use crate::cgroups::{self, Cgroup, path_problem};
 use crate::diagnostic::suggestion;
 use crate::limits::{
     AMOUNT_MAX, CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX, CGROUPS_MAX, OBJECTS_MAX,
     SOCKET_BUFFER_MIN, TASKS_MAX,
 };
 use crate::model::{
-    Barrier, Carrier, Cgroup, Condition, Lock, LockKind, PIPE_CAPACITY_DEFAULT, Pipe, Queue,
+    Barrier, Carrier, Condition, Lock, LockKind, PIPE_CAPACITY_DEFAULT, Pipe, Queue,
     SOCKET_BUFFER_DEFAULT, Timer, Workload,
 };
 use crate::objects::ObjectKind;
@@ -156,7 +157,7 @@ impl<'s> Parser<'s> {
 
     /// All cgroups of the file, including undeclared parents.
     fn cgroups(&mut self, top: &DeTable<'_>, spans: &mut Spans) -> Vec<Cgroup> {
-        let (mut weights, mut locations) = (BTreeMap::new(), BTreeMap::new());
+        let (mut declared, mut locations) = (Vec::new(), BTreeMap::new());
         let limit = (1, CGROUPS_MAX, "CGROUPS_MAX");
         for (path, span, value) in self.entries(top, "cgroups", "write `[cgroups.web]`", limit) {
             if let Some((message, help)) = path_problem(path) {
@@ -164,9 +165,9 @@ impl<'s> Parser<'s> {
                 continue;
             }
             locations.insert(path, span);
-            weights.insert(path.to_owned(), self.weight(path, value));
+            declared.push(self.cgroup(path, value));
         }
-        let list = cgroups::tree(weights);
+        let list = cgroups::tree(declared);
         let whole = top.get("cgroups").map_or(0..0, |value| value.span());
         for (index, cgroup) in list.iter().enumerate() {
             self.names.entry("cgroup").or_default().insert(cgroup.path.clone(), index);
@@ -176,24 +177,29 @@ impl<'s> Parser<'s> {
         list
     }
 
-    /// `weight` of the table of one cgroup.
-    fn weight(&mut self, path: &str, value: Value<'_, '_>) -> u32 {
+    /// The table of one cgroup.
+    fn cgroup(&mut self, path: &str, value: Value<'_, '_>) -> Cgroup {
+        const KEYS: [&str; 3] = ["weight", "max", "idle"];
+        let mut cgroup = Cgroup::new(path, CGROUP_WEIGHT_DEFAULT);
         let bad = |kind: &str| format!("the cgroup `{path}` is {kind}");
         let Some(table) = self.table(value, bad, format!("write `[cgroups.{path}]`")) else {
-            return CGROUP_WEIGHT_DEFAULT;
+            return cgroup;
         };
         let nested = table.iter().find(|(key, value)| {
-            key.get_ref().as_ref() != "weight" && matches!(value.get_ref(), DeValue::Table(_))
+            !KEYS.contains(&key.get_ref().as_ref()) && matches!(value.get_ref(), DeValue::Table(_))
         });
         if let Some((key, _)) = nested {
             let message = format!("`{}` is a table inside the cgroup `{path}`", key.get_ref());
             let help = format!("a cgroup below it is [cgroups.\"{path}/{}\"]", key.get_ref());
             self.problem(key.span(), message, help);
-            return CGROUP_WEIGHT_DEFAULT;
+            return cgroup;
         }
-        let mut section = Section::new(self, table, value.span(), "[cgroups]".into(), &["weight"]);
+        let mut section = Section::new(self, table, value.span(), "[cgroups]".into(), &KEYS);
         let weight = section.integer("weight", 1..=i64::from(CGROUP_WEIGHT_MAX));
-        weight.unwrap_or(CGROUP_WEIGHT_DEFAULT)
+        cgroup.weight = weight.unwrap_or(cgroup.weight);
+        cgroup.max = section.converted("max", Bandwidth::parse).unwrap_or(cgroup.max);
+        cgroup.idle = section.truth("idle").unwrap_or(cgroup.idle);
+        cgroup
     }
 }
 

@@ -22,7 +22,7 @@ mod program;
 
 use std::collections::BTreeMap;
 
-use crate::cgroups::{self, path_problem};
+use crate::cgroups::{self, Cgroup, path_problem};
 use crate::diagnostic::{Diagnostic, WorkloadError};
 use crate::limits::{CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX};
 use crate::model::{CpuList, Workload};
@@ -207,7 +207,8 @@ impl ReplayBuilder {
             )]));
         }
         let times = (self.begin_ns, duration_ns);
-        let cgroups = cgroups::tree(self.cgroups);
+        let of_weight = |(path, weight)| Cgroup::new(path, weight);
+        let cgroups = cgroups::tree(self.cgroups.into_iter().map(of_weight));
         let of_all = (self.name.as_str(), cgroups);
         program::workload(of_all, times, self.tasks, &self.messages, self.notes)
     }

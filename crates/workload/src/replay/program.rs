@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::meetings::{Meetings, Message, Received};
 use super::notes::ReplayNotes;
-use crate::cgroups;
+use crate::cgroups::{self, Cgroup};
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
-use crate::model::{Cgroup, CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
+use crate::model::{CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
 use crate::policy::SchedPolicy;
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::json::Value;
-use crate::cgroups;
+use crate::cgroups::{self, Cgroup};
 use crate::limits::CGROUP_WEIGHT_DEFAULT;
-use crate::model::{Barrier, Cgroup, Condition, Lock, LockKind, Queue, Timer, Workload};
+use crate::model::{Barrier, Condition, Lock, LockKind, Queue, Timer, Workload};
 use crate::objects::ObjectKind;
 use crate::spans::Spans;
 
@@ -75,7 +75,7 @@ impl Names {
             return Vec::new();
         }
         let below = self.cgroups.keys().filter(|path| !path.is_empty());
-        cgroups::tree(below.map(|path| (path.clone(), CGROUP_WEIGHT_DEFAULT)).collect())
+        cgroups::tree(below.map(|path| Cgroup::new(path, CGROUP_WEIGHT_DEFAULT)))
     }
 
     /// Adds all named objects to the workload.

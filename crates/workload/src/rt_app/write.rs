@@ -87,10 +87,17 @@ impl<'w> Writer<'w> {
             );
         }
         for (index, cgroup) in workload.cgroups.iter().enumerate() {
-            if cgroup.weight != CGROUP_WEIGHT_DEFAULT {
-                let message =
-                    format!("the cgroup `{}` has the weight {}", cgroup.path, cgroup.weight);
+            let found = if cgroup.weight != CGROUP_WEIGHT_DEFAULT {
                 let help = "rt-app sets no weights: leave it at 100";
+                Some((format!("has the weight {}", cgroup.weight), help))
+            } else if cgroup.max.is_limited() || cgroup.idle {
+                let help = "rt-app sets neither: leave out `max` and `idle`";
+                Some(("has a limit or is idle".to_owned(), help))
+            } else {
+                None
+            };
+            if let Some((what, help)) = found {
+                let message = format!("the cgroup `{}` {what}", cgroup.path);
                 self.findings.push(Finding::new(
                     Subject::Object(ObjectKind::Cgroup, index),
                     message,
