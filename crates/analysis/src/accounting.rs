@@ -80,6 +80,7 @@ pub(crate) struct Accounting {
     migrations: u64,
     /// From the trace's begin on: an event showed a wake-up.
     saw_wakeups: bool,
+    saw_switches: bool,
     machine: MachineMetrics,
     params: Vec<ParamChange>,
 }
@@ -114,6 +115,7 @@ impl Accounting {
             cost: PolicyCost::default(),
             migrations: 0,
             saw_wakeups: false,
+            saw_switches: false,
             machine: MachineMetrics::default(),
             params: Vec::new(),
         };
@@ -333,11 +335,11 @@ impl Accounting {
                 figures.wakeup_latency.censored += u64::from(missed_wakeup);
                 return self.count_wait(id, wait_ns, latency_ns);
             }
-            Cause::Loss | Cause::Contradiction => figures.slices.censored += 1,
-            Cause::SwitchOut { .. } | Cause::Exit if change.from.waits() => {
+            Cause::SwitchOut { .. } | Cause::Exit | Cause::Loss if change.from.waits() => {
                 figures.waits.censored += 1;
                 figures.wakeup_latency.censored += u64::from(change.was_woken);
             }
+            Cause::Loss | Cause::Contradiction => figures.slices.censored += 1,
             _ => {}
         }
         if let Cause::SwitchOut { left, slice_ns } = change.cause {

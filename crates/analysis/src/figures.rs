@@ -15,6 +15,8 @@ pub struct Figures {
     pub tasks: u64,
     /// The CPUs of the machine.
     pub cpus: u32,
+    /// The recording has no `sched_switch` at all: what follows from switches is 0 and was not measured.
+    pub lacks_switches: bool,
     /// On a CPU: from switch-in to switch-out.
     pub run_ns: u64,
     /// Runnable and not running: from waking (or wakeup where there is no waking, or a switch-out in state R) to
@@ -77,6 +79,11 @@ pub struct Member {
 }
 
 impl Figures {
+    /// A figure that follows from switches; `None` where the recording has none.
+    pub fn of_switches<T>(&self, figure: T) -> Option<T> {
+        (!self.lacks_switches).then_some(figure)
+    }
+
     /// CPU time of the `most` tasks of a group that got most, in % of the group's. `None` for a single task, for a
     /// group with at most `most` tasks, and for a group that did not run.
     pub fn top_share_percent(&self, most: usize) -> Option<f64> {
@@ -104,7 +111,7 @@ impl Figures {
 
     /// CPU time in % of one CPU over the window. `None` for an empty window.
     pub fn cpu_share_percent(&self) -> Option<f64> {
-        percent(self.run_ns as f64, self.window_ns as f64)
+        percent(self.of_switches(self.run_ns)? as f64, self.window_ns as f64)
     }
 
     /// Marks per second of the window. `None` for an empty window.
@@ -114,12 +121,13 @@ impl Figures {
 
     /// CPU time in % of all CPUs over the window.
     pub fn machine_share_percent(&self) -> Option<f64> {
-        percent(self.run_ns as f64, self.window_ns as f64 * f64::from(self.cpus))
+        let run_ns = self.of_switches(self.run_ns)?;
+        percent(run_ns as f64, self.window_ns as f64 * f64::from(self.cpus))
     }
 
     /// The fluid schedule's share in % of one CPU over the window.
     pub fn fluid_share_percent(&self) -> Option<f64> {
-        percent(self.fluid_ns as f64, self.window_ns as f64)
+        percent(self.of_switches(self.fluid_ns)? as f64, self.window_ns as f64)
     }
 
     /// Service minus service in the fluid schedule of the whole machine, ns. Negative: got less than its share.
@@ -129,7 +137,7 @@ impl Figures {
 
     /// [`Figures::fairness_error_ns`] in % of the fluid service. `None` without fluid service.
     pub fn fairness_error_percent(&self) -> Option<f64> {
-        percent(self.fairness_error_ns() as f64, self.fluid_ns as f64)
+        percent(self.of_switches(self.fairness_error_ns())? as f64, self.fluid_ns as f64)
     }
 
     /// Service minus service in the fluid schedules of its CPUs, ns.
@@ -139,7 +147,8 @@ impl Figures {
 
     /// [`Figures::fairness_error_on_cpu_ns`] in % of that fluid service.
     pub fn fairness_error_on_cpu_percent(&self) -> Option<f64> {
-        percent(self.fairness_error_on_cpu_ns() as f64, self.fluid_on_cpu_ns as f64)
+        let error_ns = self.of_switches(self.fairness_error_on_cpu_ns())?;
+        percent(error_ns as f64, self.fluid_on_cpu_ns as f64)
     }
 
     /// CPU time per involuntary switch, ns: what the `slice` program of 2009 wanted to print. `None` without
@@ -173,6 +182,7 @@ impl Figures {
             window_ns,
             tasks,
             cpus,
+            lacks_switches,
             run_ns,
             wait_ns,
             waking_ns,
@@ -199,6 +209,7 @@ impl Figures {
         } = other;
         self.window_ns = self.window_ns.max(*window_ns);
         self.cpus = self.cpus.max(*cpus);
+        self.lacks_switches |= lacks_switches;
         for (sum, ns) in [
             (&mut self.run_ns, run_ns),
             (&mut self.wait_ns, wait_ns),
@@ -257,17 +268,19 @@ impl Figures {
 
 /// The metrics of a task, of a group or of any selection of tasks.
 pub const GROUP: &[Metric<Figures>] = &[
-    metric("run_time", "", Unit::Ns, |f| int(f.run_ns)),
-    metric("wait_time", "", Unit::Ns, |f| int(f.wait_ns)),
+    metric("run_time", "", Unit::Ns, |f| known(f.of_switches(f.run_ns))),
+    metric("wait_time", "", Unit::Ns, |f| known(f.of_switches(f.wait_ns))),
     metric("wait_time", "max", Unit::Ns, |f| known(f.waits.max_ns())),
-    metric("sleep_time", "", Unit::Ns, |f| int(f.sleep_ns)),
-    metric("unknown_time", "", Unit::Ns, |f| int(f.unknown_ns)),
+    metric("sleep_time", "", Unit::Ns, |f| known(f.of_switches(f.sleep_ns))),
+    metric("unknown_time", "", Unit::Ns, |f| known(f.of_switches(f.unknown_ns))),
     metric("cpu_share", "", Unit::Percent, |f| float(f.cpu_share_percent())),
     metric("cpu_share", "machine", Unit::Percent, |f| float(f.machine_share_percent())),
     metric("fluid_share", "", Unit::Percent, |f| float(f.fluid_share_percent())),
-    metric("fluid_share", "time", Unit::Ns, |f| int(f.fluid_ns)),
+    metric("fluid_share", "time", Unit::Ns, |f| known(f.of_switches(f.fluid_ns))),
     metric("fairness_error", "", Unit::Percent, |f| float(f.fairness_error_percent())),
-    metric("fairness_error", "time", Unit::Ns, |f| Some(Value::Int(f.fairness_error_ns()))),
+    metric("fairness_error", "time", Unit::Ns, |f| {
+        f.of_switches(Value::Int(f.fairness_error_ns()))
+    }),
     metric("fairness_error", "on_cpu", Unit::Percent, |f| float(f.fairness_error_on_cpu_percent())),
     metric("top_share", "4", Unit::Percent, |f| float(f.top_share_percent(4))),
     metric("top_share", "8", Unit::Percent, |f| float(f.top_share_percent(8))),
@@ -275,21 +288,25 @@ pub const GROUP: &[Metric<Figures>] = &[
     metric("variation", "marks", Unit::Percent, |f| float(f.variation_percent(|m| m.marks))),
     metric("marks", "", Unit::Count, |f| int(f.marks)),
     metric("marks", "rate", Unit::PerSecond, |f| float(f.marks_per_s())),
-    metric("lag", "max", Unit::Ns, |f| int(f.lag_max_ns)),
-    metric("lag", "lead_max", Unit::Ns, |f| int(f.lead_max_ns)),
-    metric("voluntary_switches", "", Unit::Count, |f| int(f.voluntary_switches)),
-    metric("involuntary_switches", "", Unit::Count, |f| int(f.involuntary_switches)),
+    metric("lag", "max", Unit::Ns, |f| known(f.of_switches(f.lag_max_ns))),
+    metric("lag", "lead_max", Unit::Ns, |f| known(f.of_switches(f.lead_max_ns))),
+    metric("voluntary_switches", "", Unit::Count, |f| known(f.of_switches(f.voluntary_switches))),
+    metric("involuntary_switches", "", Unit::Count, |f| {
+        known(f.of_switches(f.involuntary_switches))
+    }),
     metric("migrations", "", Unit::Count, |f| known(f.migrations)),
-    metric("cpu_changes", "", Unit::Count, |f| int(f.cpu_changes)),
+    metric("cpu_changes", "", Unit::Count, |f| known(f.of_switches(f.cpu_changes))),
     metric("wakeups", "", Unit::Count, |f| known(f.wakeups)),
     metric("true_mean_slice", "", Unit::Ns, |f| float(f.true_mean_slice_ns())),
-    metric("slice", "count", Unit::Count, |f| count(&f.slices)),
+    metric("slice", "count", Unit::Count, |f| count(f.of_switches(&f.slices)?)),
     metric("slice", "mean", Unit::Ns, |f| float(f.slices.mean_ns())),
     metric("slice", "p50", Unit::Ns, |f| known(f.slices.p50_ns())),
     metric("slice", "p99", Unit::Ns, |f| known(f.slices.p99_ns())),
     metric("slice", "max", Unit::Ns, |f| known(f.slices.max_ns())),
-    metric("wakeup_latency", "count", Unit::Count, |f| count(&f.wakeup_latency)),
-    metric("wakeup_latency", "censored", Unit::Count, |f| int(f.wakeup_latency.censored)),
+    metric("wakeup_latency", "count", Unit::Count, |f| count(f.of_switches(&f.wakeup_latency)?)),
+    metric("wakeup_latency", "censored", Unit::Count, |f| {
+        known(f.of_switches(f.wakeup_latency.censored))
+    }),
     metric("wakeup_latency", "p50", Unit::Ns, |f| known(f.wakeup_latency.p50_ns())),
     metric("wakeup_latency", "p90", Unit::Ns, |f| known(f.wakeup_latency.p90_ns())),
     metric("wakeup_latency", "p99", Unit::Ns, |f| known(f.wakeup_latency.p99_ns())),

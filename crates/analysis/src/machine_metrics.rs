@@ -34,6 +34,8 @@ pub struct MachineMetrics {
     pub window_ns: u64,
     /// The number of CPUs.
     pub cpus: u32,
+    /// [`crate::Figures::lacks_switches`].
+    pub lacks_switches: bool,
     /// CPU time of all tasks, ns.
     pub run_ns: u64,
     /// Idle time of all CPUs, ns.
@@ -80,9 +82,14 @@ pub struct MachineMetrics {
 }
 
 impl MachineMetrics {
+    /// A figure that follows from switches; `None` where the recording has none.
+    pub fn of_switches<T>(&self, figure: T) -> Option<T> {
+        (!self.lacks_switches).then_some(figure)
+    }
+
     /// Switches per second of the window.
     pub fn switches_per_s(&self) -> Option<f64> {
-        self.per_s(self.switches)
+        self.per_s(self.of_switches(self.switches)?)
     }
 
     /// Wake-ups per second of the window.
@@ -104,41 +111,51 @@ impl MachineMetrics {
         crate::figures::ratio(count as f64 * 1e9, self.window_ns as f64)
     }
 
+    /// Of CPU time that follows from switches.
     pub(crate) fn cpu_time_percent(&self, part_ns: u64) -> Option<f64> {
-        crate::figures::percent(part_ns as f64, self.window_ns as f64 * f64::from(self.cpus))
+        crate::figures::percent(
+            self.of_switches(part_ns)? as f64,
+            self.window_ns as f64 * f64::from(self.cpus),
+        )
     }
 }
 
 /// The metrics of the whole machine, in the order of a table.
 pub const MACHINE: &[Metric<MachineMetrics>] = &[
-    metric("switches", "", Unit::Count, |m| int(m.switches)),
+    metric("switches", "", Unit::Count, |m| known(m.of_switches(m.switches))),
     metric("switches", "rate", Unit::PerSecond, |m| float(m.switches_per_s())),
-    metric("voluntary_switches", "", Unit::Count, |m| int(m.voluntary_switches)),
-    metric("involuntary_switches", "", Unit::Count, |m| int(m.involuntary_switches)),
+    metric("voluntary_switches", "", Unit::Count, |m| known(m.of_switches(m.voluntary_switches))),
+    metric("involuntary_switches", "", Unit::Count, |m| {
+        known(m.of_switches(m.involuntary_switches))
+    }),
     metric("wakeups", "", Unit::Count, |m| known(m.wakeups)),
     metric("wakeups", "rate", Unit::PerSecond, |m| float(m.wakeups_per_s())),
     metric("migrations", "", Unit::Count, |m| known(m.migrations)),
     metric("migrations", "rate", Unit::PerSecond, |m| float(m.migrations_per_s())),
-    metric("cpu_changes", "", Unit::Count, |m| int(m.cpu_changes)),
+    metric("cpu_changes", "", Unit::Count, |m| known(m.of_switches(m.cpu_changes))),
     metric("marks", "", Unit::Count, |m| int(m.marks)),
     metric("marks", "rate", Unit::PerSecond, |m| float(m.marks_per_s())),
-    metric("run_time", "", Unit::Ns, |m| int(m.run_ns)),
-    metric("idle_time", "", Unit::Ns, |m| int(m.idle_ns)),
+    metric("run_time", "", Unit::Ns, |m| known(m.of_switches(m.run_ns))),
+    metric("idle_time", "", Unit::Ns, |m| known(m.of_switches(m.idle_ns))),
     metric("idle_time", "share", Unit::Percent, |m| float(m.cpu_time_percent(m.idle_ns))),
-    metric("unknown_time", "", Unit::Ns, |m| int(m.unknown_ns)),
-    metric("idle_while_waiting", "", Unit::Ns, |m| int(m.idle_while_waiting_ns)),
+    metric("unknown_time", "", Unit::Ns, |m| known(m.of_switches(m.unknown_ns))),
+    metric("idle_while_waiting", "", Unit::Ns, |m| known(m.of_switches(m.idle_while_waiting_ns))),
     metric("idle_while_waiting", "share", Unit::Percent, |m| {
         float(m.cpu_time_percent(m.idle_while_waiting_ns))
     }),
-    metric("idle_while_waiting", "longest", Unit::Ns, |m| int(m.idle_while_waiting_longest_ns)),
+    metric("idle_while_waiting", "longest", Unit::Ns, |m| {
+        known(m.of_switches(m.idle_while_waiting_longest_ns))
+    }),
     metric("jain_index", "", Unit::Ratio, |m| float(m.jain_index)),
-    metric("slice", "count", Unit::Count, |m| count(&m.slices)),
+    metric("slice", "count", Unit::Count, |m| count(m.of_switches(&m.slices)?)),
     metric("slice", "mean", Unit::Ns, |m| float(m.slices.mean_ns())),
     metric("slice", "p50", Unit::Ns, |m| known(m.slices.p50_ns())),
     metric("slice", "p99", Unit::Ns, |m| known(m.slices.p99_ns())),
     metric("slice", "max", Unit::Ns, |m| known(m.slices.max_ns())),
-    metric("wakeup_latency", "count", Unit::Count, |m| count(&m.wakeup_latency)),
-    metric("wakeup_latency", "censored", Unit::Count, |m| int(m.wakeup_latency.censored)),
+    metric("wakeup_latency", "count", Unit::Count, |m| count(m.of_switches(&m.wakeup_latency)?)),
+    metric("wakeup_latency", "censored", Unit::Count, |m| {
+        known(m.of_switches(m.wakeup_latency.censored))
+    }),
     metric("wakeup_latency", "p50", Unit::Ns, |m| known(m.wakeup_latency.p50_ns())),
     metric("wakeup_latency", "p90", Unit::Ns, |m| known(m.wakeup_latency.p90_ns())),
     metric("wakeup_latency", "p99", Unit::Ns, |m| known(m.wakeup_latency.p99_ns())),
@@ -205,6 +222,8 @@ pub struct ParamChange {
 pub struct Irregularities {
     /// What the recorder and the reader lost.
     pub loss: Loss,
+    /// The recording has no `sched_switch`: nothing that follows from switches was measured.
+    pub no_switches: bool,
     /// Switches whose `prev` was not the task that the CPU was known to run.
     pub broken_switches: u64,
     /// Switch-ins of a task that was running on another CPU.

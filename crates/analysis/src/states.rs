@@ -122,6 +122,8 @@ pub struct Cpu {
     pub running: Option<TaskId>,
     /// Since when, ns.
     pub since_ns: u64,
+    /// Events of it are missing from the last loss up to its next switch.
+    in_gap: bool,
 }
 
 /// Why a task changed.
@@ -153,7 +155,7 @@ pub enum Cause {
     Fork,
     /// It ended off a CPU.
     Exit,
-    /// It ran, and lost events may have ended that.
+    /// It ran or waited, and lost events may have ended that.
     Loss,
     /// It was thought to run, and another event contradicts that.
     Contradiction,
@@ -254,7 +256,7 @@ impl States {
         let mut states = Self {
             now_ns,
             tasks: Vec::new(),
-            cpus: vec![Cpu { running, since_ns: now_ns }; trace.cpus as usize],
+            cpus: vec![Cpu { running, since_ns: now_ns, in_gap: false }; trace.cpus as usize],
             lost_ns: 0,
             starts_idle,
             queued_at_waking,

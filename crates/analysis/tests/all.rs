@@ -1,5 +1,6 @@
 //! The tests of the metrics on traces, in one program.
 
+mod absence;
 mod analytic;
 mod cgroups;
 mod contention;

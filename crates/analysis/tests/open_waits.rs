@@ -16,7 +16,7 @@ fn group_max(analysis: &Analysis, key: &str, name: &str) -> Option<f64> {
 
 /// Two hogs; the second one is never picked.
 fn starving() -> (Tape, [TaskId; 2]) {
-    let mut tape = Tape::new(1);
+    let mut tape = Tape::new(2);
     let (runs, waits) = (tape.task("hog/0"), tape.task("hog/1"));
     tape.start(0, runs, 0).preempt(4_000, 0, IDLE, runs).start(2 * MS, waits, 0);
     // A wake-up says that the trace has them.
@@ -94,10 +94,29 @@ fn a_wait_is_open_at_the_end_of_each_window() {
     assert_eq!(waited, Some(Some(10_998 * MS)));
 }
 
+/// A task in the queue of the CPU may have run; one in another queue may have been there in between.
 #[test]
 fn what_was_lost_may_have_been_a_run() {
     let (mut tape, [_, waits]) = starving();
     tape.event(30 * MS, 0, EventKind::Lost { count: 9 });
     let analysis = analysed(tape, 40 * MS);
+    assert_eq!(analysis.task(waits).and_then(|task| task.waiting_ns), None);
+    assert_eq!(analysis.task(waits).map(|task| task.figures.unknown_ns), Some(10 * MS));
+    assert_eq!(analysis.task(waits).map(|task| task.figures.waits.censored), Some(1));
+
+    let (mut tape, [_, waits]) = starving();
+    tape.event(30 * MS, 1, EventKind::Lost { count: 9 });
+    let analysis = analysed(tape, 40 * MS);
     assert_eq!(analysis.task(waits).and_then(|task| task.waiting_ns), Some(10 * MS));
+}
+
+/// Events are missing from the loss up to the CPU's next switch.
+#[test]
+fn the_gap_ends_at_the_next_switch() {
+    let (mut tape, [_, waits]) = starving();
+    tape.event(20 * MS, 1, EventKind::Lost { count: 9 });
+    tape.preempt(34 * MS, 1, IDLE, IDLE);
+    let analysis = analysed(tape, 40 * MS);
+    assert_eq!(analysis.task(waits).and_then(|task| task.waiting_ns), Some(6 * MS));
+    assert_eq!(analysis.cpus[1].unknown_ns, 14 * MS);
 }

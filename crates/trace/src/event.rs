@@ -184,7 +184,7 @@ pub enum EventKind {
     /// The kernel stack of `task` at its switch or wait just before, on the event's CPU; the label reads
     /// `outer;…;inner`, a function each, the caller before the called (`stacktrace` triggers of ftrace).
     Stack { task: TaskId, label: Label },
-    /// The recorder lost `count` events of the event's CPU about here.
+    /// The recorder lost `count` events of the event's CPU between here and its next event.
     Lost { count: u64 },
 }
 

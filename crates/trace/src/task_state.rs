@@ -50,6 +50,26 @@ states! {
 }
 
 impl TaskState {
+    /// The state of a `prev_state` in bits: the lowest one that has a name, as since Linux 4.14 (`TASK_REPORT`,
+    /// `task_state_array`); above them stands that it was preempted (`TASK_REPORT_MAX`).
+    pub(crate) fn of_bits(bits: u64) -> Self {
+        const NAMED: [TaskState; 8] = [
+            TaskState::Sleeping,
+            TaskState::Uninterruptible,
+            TaskState::Stopped,
+            TaskState::Traced,
+            TaskState::Dead,
+            TaskState::Zombie,
+            TaskState::Parked,
+            TaskState::Idle,
+        ];
+        match NAMED.get(bits.trailing_zeros() as usize) {
+            Some(state) => *state,
+            None if bits == 0 => Self::Runnable,
+            None => Self::Preempted,
+        }
+    }
+
     /// `R` and `R+`: the task did not block.
     #[inline]
     pub fn is_runnable(self) -> bool {

@@ -4,6 +4,7 @@ mod calls;
 mod chrome;
 mod classes;
 mod damage;
+mod dialects;
 mod hardships;
 mod parquet;
 mod perf_data;

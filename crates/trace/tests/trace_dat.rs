@@ -81,7 +81,7 @@ fn what_the_kernel_lost_is_counted_where_it_is_missing() {
             _ => None,
         })
         .collect();
-    assert_eq!(lost, [(3000, 0, 35), (4000, 1, 1), (4000, 1, 12)]);
+    assert_eq!(lost, [(1010, 1, 1), (2000, 0, 35), (4000, 1, 12)]);
     assert_eq!(trace.loss.lost_events, 4 + 35 + 1 + 12);
     assert_eq!(
         trace.loss.first.as_deref().map(|first| first.contains("CPU 0 lost 35 events")),

@@ -19,6 +19,7 @@ impl Accounting {
 
     #[inline(always)]
     fn note_switch(&mut self, event: &Event) {
+        self.saw_switches = true;
         if !self.counting {
             return;
         }

@@ -47,6 +47,10 @@ impl Accounting {
             self.close_cpu(number as u32, cpu.running);
         }
         self.finish_machine();
+        if !self.saw_switches && !states.starts_idle {
+            self.lack_switches();
+            states.irregularities.no_switches = true;
+        }
         if !self.saw_wakeups && states.irregularities.missed_wakeups > 0 {
             self.lack_wakeups();
         }
@@ -132,6 +136,22 @@ impl Accounting {
         machine.policy = self.counts_insns.then_some(self.cost);
         let ran = CallbackKind::ALL.into_iter().zip(self.callbacks).filter(|(_, n)| *n > 0);
         machine.callbacks = ran.collect();
+    }
+
+    /// Nothing shows what ran when: switches were not recorded.
+    fn lack_switches(&mut self) {
+        self.machine.lacks_switches = true;
+        self.machine.wakeup_latency = Samples::default();
+        self.series = None;
+        for task in &mut self.tasks {
+            task.figures.lacks_switches = true;
+            task.figures
+                .samples_mut()
+                .into_iter()
+                .for_each(|samples| *samples = Samples::default());
+            task.waiting_ns = None;
+            task.pieces.iter_mut().for_each(|(_, piece)| piece.lacks_switches = true);
+        }
     }
 
     /// Blocked tasks came back onto a CPU, and no event shows a wake-up: wake-ups were not recorded.

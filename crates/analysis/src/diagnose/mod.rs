@@ -209,7 +209,11 @@ impl Diagnosis {
         let case = Case { trace, analysis, facts: &facts };
         let mut diagnosis = Self { not_counted: facts.dropped_pairs, ..Self::default() };
         for rule in Rule::ALL {
-            match rule.look(&case) {
+            let verdict = match analysis.machine.lacks_switches {
+                true => Verdict::NotJudged("the recording has no sched_switch"),
+                false => rule.look(&case),
+            };
+            match verdict {
                 Verdict::Nothing => {}
                 Verdict::Found(finding) => diagnosis.findings.push(finding),
                 Verdict::NotJudged(why) => diagnosis.not_judged.push((rule, why)),

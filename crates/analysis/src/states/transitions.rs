@@ -32,7 +32,7 @@ impl States {
         disowned: bool,
         observer: &mut O,
     ) -> Option<TaskId> {
-        let now = Cpu { running: task, since_ns: self.now_ns };
+        let now = Cpu { running: task, since_ns: self.now_ns, in_gap: false };
         let before = std::mem::replace(&mut self.cpus[cpu as usize], now).running;
         observer.on_cpu(cpu, before, task, disowned);
         before.filter(|task| !task.is_idle())
@@ -49,15 +49,19 @@ impl States {
         }
     }
 
-    /// After lost events neither the CPU's state nor that of its task is known.
+    /// After lost events neither the CPU's state is known, nor that of its task and of those in its queue.
     pub(super) fn on_lost<O: Observer>(&mut self, cpu: u32, observer: &mut O) {
         let now_ns = self.now_ns;
         self.lost_ns = now_ns;
-        if let Some(task) = self.run_on(cpu, None, false, observer) {
-            let time = self.tasks[task.index()].time_kind();
-            let update = |task: &mut Task| task.since_ns = now_ns;
-            self.change(task, (State::Unknown, cpu), time, Cause::Loss, observer, update);
+        let ran = self.run_on(cpu, None, false, observer);
+        let waits = self.tasks.iter().filter(|task| task.state.waits() && task.cpu == cpu);
+        let concerned: Vec<TaskId> = ran.into_iter().chain(waits.map(|task| task.id)).collect();
+        for id in concerned {
+            let time = self.tasks[id.index()].time_kind();
+            let update = |task: &mut Task| (task.since_ns, task.woken_ns) = (now_ns, None);
+            self.change(id, (State::Unknown, cpu), time, Cause::Loss, observer, update);
         }
+        self.cpus[cpu as usize].in_gap = true;
     }
 
     #[inline(always)]
@@ -69,9 +73,13 @@ impl States {
         next: TaskId,
         observer: &mut O,
     ) {
-        if self.cpus[cpu as usize].running.is_some_and(|known| known != prev) {
-            self.irregularities.broken_switches += 1;
-            self.disown(cpu, observer);
+        match self.cpus[cpu as usize] {
+            Cpu { running: Some(known), .. } if known != prev => {
+                self.irregularities.broken_switches += 1;
+                self.disown(cpu, observer);
+            }
+            Cpu { running: None, in_gap: true, .. } => self.lost_ns = self.now_ns,
+            _ => {}
         }
         if !prev.is_idle() {
             self.switch_out(cpu, prev, left, observer);

@@ -183,6 +183,12 @@ pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<St
         .filter(|(n, _)| *n > 0)
         .map(|(n, what)| format!("{label}: {n} {what}"))
         .collect();
+    if irregularities.no_switches {
+        notes.push(format!(
+            "{label}: no sched_switch in this recording: CPU times, waits and what follows from \
+             them were not measured; record sched_switch, too"
+        ));
+    }
     if loss.truncated {
         notes.push(format!(
             "{label}: the recording ends in the middle of an event; what came before is analysed"

@@ -99,8 +99,12 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
         });
     }
     let mut table = rows
-        .count("involuntary", |m| m.figures.involuntary_switches)
-        .count("voluntary", |m| m.figures.voluntary_switches)
+        .column(Column::number("involuntary"), |m| {
+            Cell::known(m.figures.of_switches(m.figures.involuntary_switches), Cell::count)
+        })
+        .column(Column::number("voluntary"), |m| {
+            Cell::known(m.figures.of_switches(m.figures.voluntary_switches), Cell::count)
+        })
         .column(Column::duration("true_mean_slice", TimeUnit::Ms), |m| {
             mean_duration(m.figures.true_mean_slice_ns())
         })

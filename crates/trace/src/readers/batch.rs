@@ -6,6 +6,9 @@ use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::EventKind;
 use crate::packed::{Packed, PackedKind};
 
+const NOT_ANNOUNCED: &str =
+    "an event of a CPU or of a kind that the head of the file does not announce";
+
 /// Events in the order of the input, cut where the time goes back. Tasks are numbers of identities.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
@@ -55,6 +58,16 @@ pub(super) struct StatedLoss {
     pub(super) is_total: bool,
 }
 
+/// Events of a CPU that are missing before a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    pub(super) cpu: u32,
+    /// The time of the CPU's event before, if that is in the same batch, ns.
+    pub(super) after_ns: Option<u64>,
+    pub(super) before_ns: u64,
+    pub(super) count: u64,
+}
+
 /// The events of one part of an input, decoded by themselves: what they have in common with the other parts (labels,
 /// clocks) is left to the [`super::collect::Collector`].
 #[derive(Debug, Default)]
@@ -64,6 +77,7 @@ pub(super) struct Batch {
     /// From when on which task has which name.
     pub(super) names: Vec<(u64, u32, Rename)>,
     pub(super) losses: Vec<StatedLoss>,
+    pub(super) gaps: Vec<Gap>,
     pub(super) clocks: ClockSpans,
     /// If it is known, events that it does not cover are unreadable.
     pub(super) announced: Option<Scope>,
@@ -83,6 +97,7 @@ impl Batch {
     #[inline(always)]
     pub(super) fn add(&mut self, at: u64, time_ns: u64, cpu: u32, stated: Stated) {
         match stated {
+            Stated::Event(EventKind::Lost { count }) => self.add_gap(at, time_ns, cpu, count),
             Stated::Event(kind) => _ = self.add_event(at, time_ns, cpu, PackedKind::new(kind)),
             Stated::WithText(kind, text) => {
                 let place = self.add_event(at, time_ns, cpu, PackedKind::new(kind));
@@ -94,6 +109,20 @@ impl Batch {
                 self.skipped += 1;
             }
         }
+    }
+
+    /// Events of a CPU are missing between its event before and this time.
+    #[cold]
+    fn add_gap(&mut self, at: u64, before_ns: u64, cpu: u32, count: u64) {
+        let after_ns = self.clocks.last_ns(cpu);
+        let is_empty = after_ns.is_some_and(|after_ns| after_ns >= before_ns);
+        if is_empty || self.announced.is_some_and(|announced| cpu >= announced.cpus) {
+            let lost = PackedKind::new(EventKind::Lost { count });
+            self.add_event(at, before_ns, cpu, lost);
+            return;
+        }
+        self.note_clock(at, before_ns, cpu);
+        self.gaps.push(Gap { cpu, after_ns, before_ns, count });
     }
 
     #[inline]
@@ -118,8 +147,7 @@ impl Batch {
         if let Some(announced) = self.announced
             && announced.with(scope) != announced
         {
-            let why = "an event of a CPU or of a kind that the head of the file does not announce";
-            self.note_unreadable(at, why.to_owned());
+            self.note_unreadable(at, NOT_ANNOUNCED.to_owned());
             self.events.push(time_ns, 0, EventKind::Print { label: LEFT_OUT });
             return None;
         }

@@ -35,6 +35,11 @@ impl ClockSpans {
         last_ns.checked_sub(time_ns).filter(|back_ns| *back_ns > 0)
     }
 
+    /// The last time of a CPU, ns.
+    pub(super) fn last_ns(&self, cpu: u32) -> Option<u64> {
+        self.spans.iter().find(|span| span.cpu == cpu).map(|span| span.last_ns)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &ClockSpan> {
         self.spans.iter()
     }

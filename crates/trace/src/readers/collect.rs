@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 
-use super::batch::{Batch, EventText, StatedLoss, clock_went_back};
+use super::batch::{Batch, EventText, Gap, StatedLoss, clock_went_back};
 use super::build::{BY_PATH, Builder, CGROUPS_MAX};
 use super::clocks::CpuClocks;
 use super::error::ReadError;
@@ -20,10 +20,14 @@ use super::parts::{PartWriter, TakeParts};
 use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::escape::unescape;
 use crate::origin::OriginError;
-use crate::{CgroupId, CgroupInfo, EventKind, Loss, TaskInfo, Trace};
+use crate::packed::Packed;
+use crate::{CgroupId, CgroupInfo, Event, EventKind, Loss, TaskInfo, Trace};
 
 /// Characters of an unreadable line that a message quotes.
 const QUOTE_CHARS: usize = 80;
+
+/// Files whose names are kept of a text of several.
+const FILES_MAX: usize = 64;
 
 /// Texts of events that may wait to be entered into tables.
 const TEXTS_MAX: usize = 1 << 12;
@@ -53,6 +57,8 @@ pub(super) struct Collector<'p> {
     clocks: CpuClocks,
     /// Lost events of which the time is not known yet, by CPU.
     pending_lost: BTreeMap<u32, u64>,
+    /// The files that a text names at its lines, by their names.
+    files: Vec<String>,
     /// Lost events as records state them, by CPU if they name it: those that are missing at the records, and in all.
     stated_losses: BTreeMap<Option<u32>, [u64; 2]>,
 }
@@ -75,6 +81,7 @@ impl<'p> Collector<'p> {
             has_begun: false,
             clocks: CpuClocks::default(),
             pending_lost: BTreeMap::new(),
+            files: Vec::new(),
             stated_losses: BTreeMap::new(),
         }
     }
@@ -93,7 +100,7 @@ impl<'p> Collector<'p> {
 
     /// Whether there is no event yet.
     pub(super) fn is_empty(&self) -> bool {
-        self.merger.len == 0 && self.batch.events.runs.is_empty()
+        self.merger.len == 0 && self.batch.events.runs.is_empty() && self.batch.gaps.is_empty()
     }
 
     /// Adds what a line or record states.
@@ -102,7 +109,12 @@ impl<'p> Collector<'p> {
         if !self.pending_lost.is_empty()
             && let Some(count) = self.pending_lost.remove(&cpu)
         {
-            self.batch.add(at, time_ns, cpu, Stated::Event(EventKind::Lost { count }));
+            // Our own writer says when it was.
+            if stated == Stated::LostHere {
+                self.batch.events.push(time_ns, cpu, EventKind::Lost { count });
+            } else {
+                self.batch.add(at, time_ns, cpu, Stated::Event(EventKind::Lost { count }));
+            }
         }
         self.batch.add(at, time_ns, cpu, stated);
         if self.batch.texts.len() >= TEXTS_MAX {
@@ -138,6 +150,28 @@ impl<'p> Collector<'p> {
         Ok(kind)
     }
 
+    /// Whether lines that name this source are read. In a text of several files each begins with its number of CPUs:
+    /// they may be of several machines, and the first one is read. A buffer instance has no such line.
+    pub(super) fn reads_source(&mut self, source: Option<&str>, rest: &str) -> bool {
+        let Some(source) = source else { return true };
+        if rest.starts_with("cpus=") && !self.files.iter().any(|file| file == source) {
+            if self.files.len() < FILES_MAX {
+                self.files.push(source.to_owned());
+            }
+            if self.files.len() == 2 {
+                let (first, second) = (&self.files[0], &self.files[1]);
+                let words = format!(
+                    "the text has several recordings, {first} and {second}, which may be of several \
+                     machines: only {first} is read (make a report of {second} alone for the other)"
+                );
+                self.first(|| words);
+            }
+        }
+        let is_other = self.files.iter().skip(1).any(|file| file == source);
+        self.trace().loss.skipped += u64::from(is_other);
+        !is_other
+    }
+
     /// Takes over a cgroup of the header. Its parent must precede it, and the first one is the root.
     pub(super) fn cgroup(&mut self, info: CgroupInfo) {
         let known = self.trace().cgroups().len();
@@ -167,14 +201,14 @@ impl<'p> Collector<'p> {
     pub(super) fn finish(mut self, name: &str) -> Result<Trace, ReadError> {
         self.add_stated_losses();
         self.join();
-        let Some((_, last_ns)) = self.merger.extent else {
+        let Some((_, last_ns)) = self.merger.extent.filter(|_| self.scope.scheduling) else {
             let (name, read) = (name.to_owned(), self.read);
             let units = if self.position.0 == "line" { "lines" } else { "records" };
             let Loss { unreadable, skipped, first, .. } = take(&mut self.trace().loss);
             return Err(ReadError::NoEvents { name, read, units, unreadable, skipped, first });
         };
         for (cpu, count) in take(&mut self.pending_lost) {
-            self.batch.events.push(last_ns, cpu, EventKind::Lost { count });
+            self.batch.add(0, last_ns, cpu, Stated::Event(EventKind::Lost { count }));
         }
         self.join();
         self.begin();
@@ -304,6 +338,7 @@ impl Collector<'_> {
 impl Collector<'_> {
     /// Adds a batch.
     pub(super) fn add_batch(&mut self, mut batch: Batch) {
+        let gaps = self.locate(&batch.gaps);
         self.join_clocks(&mut batch);
         self.enter_texts(&mut batch);
         self.builder.renames.add(&mut batch.names);
@@ -321,10 +356,28 @@ impl Collector<'_> {
             let sum = &mut self.stated_losses.entry(cpu).or_default()[usize::from(is_total)];
             *sum = sum.saturating_add(count);
         }
+        // Of equal times what is added first comes first: a gap of no length before the event that ends it.
+        let (empty, long): (Vec<_>, Vec<_>) = gaps.into_iter().partition(|(_, is_empty)| *is_empty);
+        empty.into_iter().for_each(|(lost, _)| self.merger.add(vec![lost]));
         batch.events.runs.into_iter().for_each(|run| self.merger.add(run));
+        long.into_iter().for_each(|(lost, _)| self.merger.add(vec![lost]));
         if batch.ends_round {
             self.end_round();
         }
+    }
+
+    /// Lost events, each at the CPU's last event before it: what the CPU did since is not known. Beside them, whether
+    /// no time passed until they were told of.
+    fn locate(&mut self, gaps: &[Gap]) -> Vec<(Packed, bool)> {
+        let located = gaps.iter().map(|gap| {
+            let after_ns = gap.after_ns.or(self.clocks.last_ns(gap.cpu)).unwrap_or(gap.before_ns);
+            let at_ns = after_ns.min(gap.before_ns);
+            let lost = EventKind::Lost { count: gap.count };
+            self.scope = self.scope.with(Scope::of(gap.cpu, lost));
+            let lost = Packed::new(Event { time_ns: at_ns, cpu: gap.cpu, insns: 0, kind: lost });
+            (lost, at_ns == gap.before_ns)
+        });
+        located.collect()
     }
 
     /// Enters the texts of a batch into their tables. Events without room there are left out.

@@ -86,10 +86,15 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
 
 fn switch(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
     let raw = fields.strip_prefix("prev_comm=");
-    let arrow = if raw.is_some() { " ==> next_comm=" } else { " ==> " };
     let text = raw.unwrap_or(fields);
-    for (at, _) in text.match_indices(arrow).take(ARROWS_MAX) {
-        let (left, right) = (&text[..at], &text[at + arrow.len()..]);
+    // `trace-cmd report -R` prints the fields alone.
+    let arrows: &[&str] =
+        if raw.is_some() { &[" ==> next_comm=", " next_comm="] } else { &[" ==> "] };
+    let places = arrows.iter().flat_map(|arrow| {
+        text.match_indices(arrow).take(ARROWS_MAX).map(|(at, _)| (at, at + arrow.len()))
+    });
+    for (left_end, right_start) in places {
+        let (left, right) = (&text[..left_end], &text[right_start..]);
         let sides = if raw.is_some() { raw_sides(left, right) } else { pretty_sides(left, right) };
         if let Some((prev, state, next)) = sides {
             let (prev, next) = (tasks.named(prev), tasks.named(next));
@@ -144,10 +149,14 @@ fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
 }
 
 fn fork(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
-    let text = fields.strip_prefix("comm=")?;
+    // The names of the fields themselves (`trace-cmd report -R`), or those that the kernel prints.
+    let (text, pid_key) = match fields.strip_prefix("parent_comm=") {
+        Some(text) => (text, " parent_pid="),
+        None => (fields.strip_prefix("comm=")?, " pid="),
+    };
     let (text, child_pid) = text.rsplit_once(" child_pid=")?;
     let (text, child_comm) = text.rsplit_once(" child_comm=")?;
-    let (comm, pid) = text.rsplit_once(" pid=")?;
+    let (comm, pid) = text.rsplit_once(pid_key)?;
     let mut named = |pid: &str, comm| {
         let named = Named { pid: pid.parse().ok()?, comm, prio: None };
         Some(tasks.named(named))
@@ -171,8 +180,12 @@ fn cpu(text: &str) -> Option<u32> {
 }
 
 /// The first letter decides: `D|K` is a killable sleep. `R+` was preempted in the kernel. A letter that is not known, or
-/// a number (the kernel prints an unnamed state so), is no sleep and no end.
+/// a number with `0x` (the kernel prints an unnamed state so), is no sleep and no end. A number alone is the field's bits
+/// (`trace-cmd report -R`).
 pub(super) fn task_state(text: &str) -> Option<TaskState> {
+    if let Ok(bits) = text.parse() {
+        return Some(TaskState::of_bits(bits));
+    }
     Some(match text.bytes().next()? {
         b'R' if text.contains('+') => TaskState::Preempted,
         b'R' => TaskState::Runnable,

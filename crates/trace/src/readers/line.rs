@@ -56,6 +56,28 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
     Err(why)
 }
 
+/// The longest name of a task; shorter ones have blanks before them.
+const NAME_CHARS_MAX: usize = 15;
+
+/// `trace-cmd report` of several files, or of a buffer instance, begins each line with the file's or the instance's
+/// name: that, and the rest. Task names may hold a colon, too (`tmux: server`), but no blanks fill them behind it.
+pub(super) fn split_source(text: &str) -> (Option<&str>, &str) {
+    let split = || {
+        let (source, rest) = text.trim_start().split_once(": ")?;
+        let is_line = || {
+            let before_cpu = rest[..rest.find(" [")?].trim_end();
+            let before_cpu = before_cpu.rsplit_once('(').map_or(before_cpu, |(task, _)| task);
+            let name = before_cpu.trim_end().trim_end_matches(|c: char| c.is_ascii_digit());
+            let name = name.strip_suffix('-')?;
+            (name.starts_with(' ') || name.chars().count() >= NAME_CHARS_MAX).then_some(())
+        };
+        let is_remark = rest.starts_with("CPU:") || rest.starts_with("cpus=");
+        let is_word = !source.is_empty() && !source.contains([' ', '#', '[']);
+        (is_word && (is_remark || is_line().is_some())).then_some((Some(source), rest))
+    };
+    split().unwrap_or((None, text))
+}
+
 /// `[001] rest` → 1 and the rest.
 fn bracketed_number(text: &str) -> Option<(u32, &str)> {
     let inside = text.strip_prefix('[')?;

@@ -8,7 +8,8 @@
 //! * an event of a kind that is not used is counted ([`crate::Loss::skipped`]);
 //! * events are put in order of time; equal times keep the order of the file. Where the order of *one CPU* was broken
 //!   the clock jumped ([`crate::Loss::clock_jumps`]);
-//! * lost events become [`crate::EventKind::Lost`] at the time of the next event of that CPU, or of its last one;
+//! * lost events become [`crate::EventKind::Lost`] at the time of that CPU's last event before them, whichever way the
+//!   input tells of them: from there to its next event it is not known what the CPU did;
 //! * a pid that appears again after its task died, or is created again, is another task ([`crate::Loss::pid_reuses`]);
 //! * a last line without line feed may be cut in the middle of a number: it is left out ([`crate::Loss::truncated`]).
 //!   Of a binary file that is cut, every whole event is kept.

@@ -111,6 +111,8 @@ pub(super) struct Scope {
     pub(super) cgroups: bool,
     /// Events that refer to the label table.
     pub(super) labels: bool,
+    /// Events that say something of scheduling: stacks and losses do not.
+    pub(super) scheduling: bool,
 }
 
 impl Scope {
@@ -129,6 +131,12 @@ impl Scope {
             wakeups: matches!(kind, EventKind::Wakeup { .. }),
             cgroups: matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }),
             labels: kind.label_mut().is_some(),
+            scheduling: !matches!(
+                kind,
+                EventKind::Stack { .. }
+                    | EventKind::Print { label: LEFT_OUT }
+                    | EventKind::Lost { .. }
+            ),
         }
     }
 
@@ -141,6 +149,7 @@ impl Scope {
             wakeups: self.wakeups | other.wakeups,
             cgroups: self.cgroups | other.cgroups,
             labels: self.labels | other.labels,
+            scheduling: self.scheduling | other.scheduling,
         }
     }
 }

@@ -66,6 +66,12 @@ fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end
 }
 
 fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
+    // Old systrace pages have the text as a string of JavaScript, over many lines.
+    let text = text.strip_suffix("\\n\\").unwrap_or(text);
+    let (source, text) = line::split_source(text);
+    if !collector.reads_source(source, text) {
+        return;
+    }
     if let Some(remark) = header::remark(text) {
         stack.end(collector);
         return take_remark(collector, remark);

@@ -103,7 +103,8 @@ fn head(
     collector.builder.renames.add(&mut vec![(0, 0, Rename::To("swapper".into()))]);
     // Which events were recorded is in the attributes.
     let kinds = file.attributes.tracepoints().map(|id| decoder.kinds(id));
-    let scope = kinds.fold(Scope { cpus: online, ..Scope::default() }, Scope::with);
+    let scope =
+        kinds.fold(Scope { cpus: online, scheduling: true, ..Scope::default() }, Scope::with);
     // Compressed records are read at the end. Where CPUs are offline, the numbers of the others may go beyond their
     // count.
     let is_plain = !file.is_compressed && !scope.labels && !scope.cgroups;

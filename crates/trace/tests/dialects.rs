@@ -1,0 +1,136 @@
+//! Texts of the same events as different programs write them.
+
+use fairground_trace::{EventKind, TaskState, Trace, read};
+
+fn trace(text: &str) -> Trace {
+    read("sample", text.as_bytes()).expect("a recording")
+}
+
+/// Time (us), CPU and state left of each switch, and the names of both tasks.
+fn switches(trace: &Trace) -> Vec<(u64, u32, TaskState, &str, &str)> {
+    let name = |task: fairground_trace::TaskId| trace.tasks()[task.index()].comm.as_str();
+    let switch = |event: fairground_trace::Event| match event.kind {
+        EventKind::Switch { prev, prev_state, next } => {
+            Some((event.time_ns / 1_000, event.cpu, prev_state, name(prev), name(next)))
+        }
+        _ => None,
+    };
+    trace.events().filter_map(switch).collect()
+}
+
+fn lost(trace: &Trace) -> Vec<(u64, u32, u64)> {
+    let lost = trace.events().filter_map(|event| match event.kind {
+        EventKind::Lost { count } => Some((event.time_ns / 1_000, event.cpu, count)),
+        _ => None,
+    });
+    lost.collect()
+}
+
+#[test]
+fn fields_without_the_kernels_arrow() {
+    let text = "\
+cpus=2
+ a =a-7  [001]  1.000001: sched_switch:  prev_comm=a =a prev_pid=7 prev_prio=120 prev_state=1 next_comm=b next_pid=8 next_prio=99
+   b-8   [001]  1.000002: sched_process_fork:  parent_comm=b parent_pid=8 child_comm=b child_pid=9
+   b-8   [001]  1.000003: sched_switch:  prev_comm=b prev_pid=8 prev_prio=99 prev_state=256 next_comm=a =a next_pid=7 next_prio=120
+   b-8   [001]  1.000004: sched_switch:  prev_comm=a =a prev_pid=7 prev_prio=120 prev_state=130 next_comm=swapper/1 next_pid=0 next_prio=120
+";
+    let trace = trace(text);
+    assert_eq!(trace.loss.unreadable, 0, "{:?}", trace.loss.first);
+    let b = "b";
+    let wanted = [
+        (1_000_001, 1, TaskState::Sleeping, "a =a", b),
+        (1_000_003, 1, TaskState::Preempted, b, "a =a"),
+        (1_000_004, 1, TaskState::Uninterruptible, "a =a", "swapper"),
+    ];
+    assert_eq!(switches(&trace), wanted);
+    assert!(trace.events().any(|event| matches!(event.kind, EventKind::Fork { .. })));
+}
+
+#[test]
+fn a_buffer_instance_names_itself_at_each_line() {
+    let text = "\
+cpus=1
+inst:          <idle>-0     [000]    10.000000: sched_switch:         swapper/0:0 [120] R ==> a:11 [120]
+inst:               a-11    [000]    10.010000: sched_switch:         a:11 [120] S ==> swapper/0:0 [120]
+inst: CPU:0 [635 EVENTS DROPPED]
+inst:          <idle>-0     [000]    12.000000: sched_switch:         swapper/0:0 [120] R ==> tmux: client:12 [120]
+    tmux: client-12    [000]    12.010000: sched_switch:         tmux: client:12 [120] S ==> swapper/0:0 [120]
+";
+    let trace = trace(text);
+    assert_eq!((trace.loss.unreadable, trace.loss.lost_events), (0, 635));
+    assert_eq!(lost(&trace), [(10_010_000, 0, 635)]);
+    let ran: Vec<_> = switches(&trace).into_iter().map(|(.., next)| next).collect();
+    assert_eq!(ran, ["a", "swapper", "tmux: client", "swapper"]);
+}
+
+#[test]
+fn of_several_files_the_first_is_read() {
+    let text = "\
+ host.dat: cpus=1
+guest.dat: cpus=1
+ host.dat:         qemu-500   [000]   100.000000: sched_switch: swapper/0:0 [120] R ==> qemu:500 [120]
+guest.dat:          <idle>-0     [000]   100.000010: sched_switch: swapper/0:0 [120] R ==> app:500 [120]
+guest.dat:             app-500   [000]   100.004000: sched_switch: app:500 [120] S ==> swapper/0:0 [120]
+ host.dat:            qemu-500   [000]   100.010000: sched_switch: qemu:500 [120] S ==> swapper/0:0 [120]
+";
+    let trace = trace(text);
+    let ran: Vec<_> = switches(&trace).into_iter().map(|(.., next)| next).collect();
+    assert_eq!((ran, trace.loss.skipped), (vec!["qemu", "swapper"], 3));
+    let first = trace.loss.first.unwrap_or_default();
+    assert!(first.contains("several recordings, host.dat and guest.dat"), "{first}");
+}
+
+/// The times on both sides of a loss may be the same microsecond.
+#[test]
+fn a_loss_stands_behind_the_last_event_before_it() {
+    let text = |last: &str| {
+        format!(
+            "\
+ x-3 [000] d..2 1.000000: sched_switch: prev_comm=x prev_pid=3 prev_prio=120 prev_state=S ==> next_comm=y next_pid=4 next_prio=120
+ z-5 [001] d..2 1.500000: sched_switch: prev_comm=z prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=w next_pid=6 next_prio=120
+CPU:0 [LOST 9 EVENTS]
+ x-3 [000] d..2 {last}: sched_switch: prev_comm=x prev_pid=3 prev_prio=120 prev_state=S ==> next_comm=y next_pid=4 next_prio=120
+"
+        )
+    };
+    let kinds = |trace: &Trace| -> Vec<bool> {
+        trace.events().map(|event| matches!(event.kind, EventKind::Lost { .. })).collect()
+    };
+    let late = trace(&text("3.000000"));
+    assert_eq!(lost(&late), [(1_000_000, 0, 9)]);
+    assert_eq!((kinds(&late), late.loss.broken_switches), (vec![false, true, false, false], 0));
+    let same = trace(&text("1.000000"));
+    assert_eq!(lost(&same), [(1_000_000, 0, 9)]);
+    assert_eq!((kinds(&same), same.loss.broken_switches), (vec![false, true, false, false], 0));
+}
+
+#[test]
+fn a_text_in_a_page_of_systrace() {
+    let text = r#"<html><head><script>
+var linuxPerfData = "\
+# tracer: nop\n\
+#\n\
+          atrace-700 [000] 600.000000: sched_switch: prev_comm=atrace prev_pid=700 prev_prio=120 prev_state=S ==> next_comm=app next_pid=701 next_prio=120\n\
+             app-701 [000] 600.010000: sched_switch: prev_comm=app prev_pid=701 prev_prio=120 prev_state=R ==> next_comm=ui next_pid=702 next_prio=110\n\
+";
+</script></head></html>
+"#;
+    let trace = trace(text);
+    assert_eq!(switches(&trace).len(), 2, "{:?}", trace.loss.first);
+}
+
+/// A profile of the CPU time has stacks, and no event of the scheduler.
+#[test]
+fn stacks_alone_are_no_recording() {
+    let text = "\
+app  4242 [001]   500.000000:     250000 cpu-clock:pppH: 
+\tffffffff81a01234 do_idle+0x2c4 ([kernel.kallsyms])
+
+app  4242 [001]   500.010000:     250000 cpu-clock:pppH: 
+\tffffffff81a01234 do_idle+0x2c4 ([kernel.kallsyms])
+
+";
+    let said = read("profile", text.as_bytes()).expect_err("no scheduling event").to_string();
+    assert!(said.contains("no scheduling event in"), "{said}");
+}
