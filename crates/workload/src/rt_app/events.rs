@@ -117,20 +117,26 @@ impl Reader<'_> {
         group.map(Op::Fork)
     }
 
-    /// The string is ignored: a thread waits under its own name.
+    /// rt-app ignores the string, and a thread waits under its own name. Where nothing resumes that name, and something
+    /// resumes the string, as in several of rt-app's own examples, the thread waits for that: there it would hang.
     fn suspend(&mut self, thread: &Thread<'_>, member: &Member, steps: &mut Steps) {
-        let name = &thread.member.key;
-        if let Some(text) = member.value.text()
-            && !text.is_empty()
-            && text != name
-        {
-            let note = format!(
+        let name = thread.member.key.as_str();
+        let text = member.value.text().filter(|text| !text.is_empty() && *text != name);
+        let is_meant = |text: &&str| self.resumed.contains(*text) && !self.resumed.contains(name);
+        let meant = text.filter(is_meant);
+        let note = match (meant, text) {
+            (Some(text), _) => Some(format!(
+                "waits for a `resume` of `{text}`; rt-app ignores the text, and would wait for a \
+                 `resume` of the thread's own name, `{name}`, for ever"
+            )),
+            (None, Some(text)) => Some(format!(
                 "`{text}` has no meaning here, nor in rt-app: `suspend` waits for a `resume` of \
                  the thread's own name, `{name}`"
-            );
-            self.note(&member.value.span, note);
-        }
-        self.locked(name, member, Op::ConditionWait, steps);
+            )),
+            (None, None) => None,
+        };
+        note.into_iter().for_each(|note| self.note(&member.value.span, note));
+        self.locked(meant.unwrap_or(name), member, Op::ConditionWait, steps);
     }
 
     /// An operation on the condition of a thread, under its lock.

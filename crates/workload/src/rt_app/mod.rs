@@ -27,6 +27,8 @@ mod write_phases;
 mod write_text;
 mod writer;
 
+use std::collections::BTreeSet;
+
 use std::path::Path;
 
 use crate::check;
@@ -69,6 +71,7 @@ pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
         problems: Vec::new(),
         notes: Vec::new(),
         names: Names::default(),
+        resumed: resumed(&root),
         global: Global::default(),
         spans: Spans::default(),
     };
@@ -80,18 +83,31 @@ pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
     Ok(RtApp { workload, notes: reader.notes })
 }
 
-/// The checks refer to operations: adds the events of those that a remedy names.
+/// The checks refer to operations: their remedies in the events of such a file.
 fn in_words_of_events(mut error: WorkloadError) -> WorkloadError {
     for diagnostic in &mut error.diagnostics {
-        for (operation, events) in
-            [("notify", "`signal`, `broad` or `resume`"), ("send", "`sem_post`")]
-        {
-            if diagnostic.help.contains(&format!("{{ {operation} = ")) {
-                diagnostic.notes.push(format!("in rt-app `{operation}` is {events}"));
-            }
+        for (operation, events) in [
+            ("a { notify = … }", "a \"resume\", \"signal\" or \"broad\""),
+            ("a { send = … }", "a \"sem_post\""),
+        ] {
+            diagnostic.help = diagnostic.help.replace(operation, events);
         }
     }
     error
+}
+
+/// The names that `resume` has anywhere in a value. The depth of values is limited where they are parsed.
+fn resumed(value: &json::Value) -> BTreeSet<String> {
+    let of_member = |member: &json::Member| {
+        let is_resume = events::event_of(&member.key) == Ok("resume");
+        let name = member.value.text().filter(|_| is_resume).map(str::to_owned);
+        name.into_iter().chain(resumed(&member.value)).collect::<Vec<_>>()
+    };
+    match &value.kind {
+        json::Kind::Object(members) => members.iter().flat_map(of_member).collect(),
+        json::Kind::List(values) => values.iter().flat_map(resumed).collect(),
+        _ => BTreeSet::new(),
+    }
 }
 
 impl Reader<'_> {

@@ -1,5 +1,6 @@
 //! The state of the reader, and members of objects: known keys, and the types of their values.
 
+use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 
 use super::constants::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER};
@@ -20,6 +21,8 @@ pub(super) struct Reader<'s> {
     pub(super) problems: Vec<Diagnostic>,
     pub(super) notes: Vec<String>,
     pub(super) names: Names,
+    /// What some event resumes.
+    pub(super) resumed: BTreeSet<String>,
     pub(super) global: Global,
     pub(super) spans: Spans,
 }
