@@ -27,7 +27,7 @@ pub struct VmConfig {
     pub instruction_ns: u64,
     /// Parameters for the kernel's command line, after the program's own.
     pub append: Vec<String>,
-    /// Time limit of each phase (boot, run, end), wall time; `None`: from the guest's duration ([`super::Deadlines`]).
+    /// Time limit of each phase (boot, run, end), wall time without that in which QEMU waits for a CPU of the host; `None`: from the guest's duration ([`super::Deadlines`]).
     pub deadline: Option<Duration>,
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
     /// [`crate::guest::is_init`] says so. `None`: the running program.

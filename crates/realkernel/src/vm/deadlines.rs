@@ -1,4 +1,4 @@
-//! Time limits of the phases of a virtual machine, wall time.
+//! Time limits of the phases of a virtual machine: wall time, without that in which QEMU waits for a CPU of the host.
 
 use std::time::Duration;
 

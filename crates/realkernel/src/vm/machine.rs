@@ -1,11 +1,16 @@
 //! QEMU as a child process.
 
+use std::fs::{DirEntry, read_dir, read_to_string};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use super::conductor::Conductor;
 use super::console::Console;
 use super::error::VmError;
 use crate::child::die_with_parent;
+
+/// Threads of QEMU that are looked at.
+const THREADS_MAX: usize = 4096;
 
 /// A running QEMU process. It is killed when this value is dropped, and when the program dies.
 #[derive(Debug)]
@@ -43,6 +48,18 @@ impl Machine {
             self.console.finish();
         }
         Ok(status)
+    }
+
+    /// How long it has waited for a CPU of the host, of its threads the one that waited longest
+    /// (`/proc/PID/task/TID/schedstat`, `run_delay`). 0 where the host does not count that.
+    pub(super) fn waited(&self) -> Duration {
+        let threads = format!("/proc/{}/task", self.child.id());
+        let waited_ns = |thread: DirEntry| {
+            let text = read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().nth(1)?.parse().ok()
+        };
+        let threads = read_dir(threads).into_iter().flatten().take(THREADS_MAX).flatten();
+        Duration::from_nanos(threads.filter_map(waited_ns).max().unwrap_or(0))
     }
 
     /// Kills it.

@@ -49,12 +49,12 @@ pub(super) fn to_the_end(
                 GuestState::Collecting => progress(Progress::Collecting),
                 _ => {}
             }
-            phase.enter(page.state);
+            phase.enter(page.state, machine.waited());
         }
         if let Some(status) = ended {
             return judge(machine, page, status, &phase);
         }
-        if phase.since.elapsed() > phase.limit() {
+        if phase.is_over(|| machine.waited()) {
             machine.kill();
             return Err(VmError::Hang {
                 phase: phase.name().to_owned(),
@@ -97,6 +97,8 @@ fn judge(
 struct Phase {
     state: GuestState,
     since: Instant,
+    /// How long QEMU had waited for a CPU of the host before.
+    waited: Duration,
     limits: [Duration; 3],
     /// Booting, running, ending.
     took: [Duration; 3],
@@ -105,7 +107,8 @@ struct Phase {
 impl Phase {
     fn start(Deadlines { boot, run, shutdown }: Deadlines) -> Self {
         let (state, since) = (GuestState::Booting, Instant::now());
-        Self { state, since, limits: [boot, run, shutdown], took: [Duration::ZERO; 3] }
+        let (waited, took) = (Duration::ZERO, [Duration::ZERO; 3]);
+        Self { state, since, waited, limits: [boot, run, shutdown], took }
     }
 
     fn number(&self) -> usize {
@@ -116,10 +119,18 @@ impl Phase {
         }
     }
 
-    fn enter(&mut self, state: GuestState) {
+    fn enter(&mut self, state: GuestState, waited: Duration) {
         self.took[self.number()] += self.since.elapsed();
-        self.state = state;
+        (self.state, self.waited) = (state, waited);
         self.since = Instant::now();
+    }
+
+    /// Whether the phase takes longer than its limit, without the time in which QEMU waited for a CPU of the host: a busy
+    /// host makes no guest hang.
+    fn is_over(&self, waited: impl FnOnce() -> Duration) -> bool {
+        let took = self.since.elapsed();
+        took > self.limit()
+            && took.saturating_sub(waited().saturating_sub(self.waited)) > self.limit()
     }
 
     fn limit(&self) -> Duration {
@@ -128,5 +139,24 @@ impl Phase {
 
     fn name(&self) -> &'static str {
         ["booting", "running", "shutting down"][self.number()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_for_a_cpu_of_the_host_is_no_hang() {
+        let second = Duration::from_secs(1);
+        let mut phase =
+            Phase::start(Deadlines { boot: second, run: 10 * second, shutdown: second });
+        phase.since = Instant::now().checked_sub(90 * second).expect("the host has run longer");
+        assert!(phase.is_over(|| 88 * second));
+        assert!(!phase.is_over(|| 90 * second));
+        phase.enter(GuestState::Running, 90 * second);
+        phase.since = Instant::now().checked_sub(15 * second).expect("the host has run longer");
+        assert!(phase.is_over(|| 94 * second), "11 s, of which it waited in this phase");
+        assert!(!phase.is_over(|| 96 * second));
     }
 }
