@@ -40,6 +40,7 @@ mod settings;
 mod setup;
 mod starts;
 mod topology;
+mod tracing;
 
 pub use check::{Invariant, Violation};
 pub use config::{MAX_EVENTS_DEFAULT, MachineConfig, SleepTimers, TraceOptions};
@@ -61,3 +62,4 @@ pub use settings::{
 };
 pub use setup::{MapContent, ProgramRun, SavedValue, Setup, SetupError};
 pub use topology::{CpuPlace, Topology, TopologyError};
+pub use tracing::{TracingProgram, TracingState, tracing_programs};

@@ -68,6 +68,8 @@ pub struct Machine {
     /// Guest address of the arguments of `cpu_release`, if the scheduler has it.
     pub(crate) release_args: u64,
     pub(crate) cgroup_init_args: u64,
+    /// Guest address of the context of programs that are called at events, if there are any.
+    pub(crate) trace_context: u64,
     /// Values that programs of the loader left in their contexts, by name.
     pub(crate) saved: BTreeMap<String, u64>,
     /// `ops.init()` has succeeded.

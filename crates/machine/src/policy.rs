@@ -14,8 +14,9 @@ use crate::interface::{self, KernelAbi, constants::constant};
 use crate::kernel::Kernel;
 use crate::layout::kernel_types;
 use crate::op::Op;
-use crate::setup::Prepared;
+use crate::setup::{self, Prepared};
 use crate::topology::{self, globals::TopologyArray};
+use crate::tracing::Tracing;
 use crate::{abi, kfuncs, settings};
 
 /// Why an object is no scheduler for this machine.
@@ -113,6 +114,8 @@ pub struct Policy {
     pub(crate) reads_sched_info: bool,
     /// What its loader does beside setting variables.
     pub(crate) setup: Prepared,
+    /// The programs that are called at events of the kernel.
+    pub(crate) tracing: Tracing,
     /// Where the program reads `CONFIG_HZ`: the machine's, not the program's.
     pub(crate) hz: Option<Global>,
     /// Arrays that each machine fills with its topology.
@@ -212,6 +215,7 @@ impl Policy {
         let topology = topology::globals::find(object.name(), &globals)?;
         let constants = kernel_constants(&globals, abi);
         let setup = Prepared::default();
+        let tracing = setup::attached(&image, &[], &[]).unwrap_or_default();
         let reads_sched_info = object.names_member("struct task_struct.sched_info");
         let types = object.types();
         Ok(Policy {
@@ -224,16 +228,17 @@ impl Policy {
             constants,
             reads_sched_info,
             setup,
+            tracing,
             hz,
             topology,
         })
     }
 
-    /// What may end its run: instructions that require what this kernel lacks, in what its callbacks and the programs that
-    /// its loader runs can reach.
+    /// What may end its run: instructions that require what this kernel lacks, in what its callbacks, the programs that are
+    /// attached to events and those that its loader runs can reach.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let callbacks = Op::ALL.iter().filter_map(|op| self.ops.function(*op));
-        let programs = self.setup.functions();
+        let programs = self.setup.functions().chain(self.tracing.functions());
         self.image.obstacles(callbacks.chain(programs).collect())
     }
 

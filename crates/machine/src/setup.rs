@@ -7,6 +7,7 @@ use std::ops::Range;
 use fairground_bpf::{Image, Instance, MapKind};
 
 use crate::kernel::Kernel;
+use crate::tracing::Tracing;
 use crate::{MachineError, Policy};
 
 /// Alignment of a program's context, bytes.
@@ -23,6 +24,10 @@ pub struct Setup {
     pub after: Vec<ProgramRun>,
     /// Programs to run at each full second, in this order.
     pub each_second: Vec<ProgramRun>,
+    /// Programs to attach to the events of their sections, though these begin with `?`.
+    pub attach: Vec<String>,
+    /// Programs not to attach.
+    pub detach: Vec<String>,
 }
 
 /// A run of a program (`SEC("syscall")`).
@@ -155,8 +160,24 @@ impl Policy {
         let (before, after) = (programs(&setup.before)?, programs(&setup.after)?);
         let each_second = programs(&setup.each_second)?;
         self.setup = Prepared { writes, before, after, each_second };
+        self.tracing = attached(&self.image, &setup.attach, &setup.detach)?;
         Ok(self)
     }
+}
+
+/// The programs of an object that are attached to events: see [`Tracing::of`].
+///
+/// # Errors
+/// A name of which the object has no tracing program.
+pub(crate) fn attached(
+    image: &Image<Kernel>,
+    more: &[String],
+    leave: &[String],
+) -> Result<Tracing, SetupError> {
+    let functions = &image.linked().functions;
+    let functions: Vec<_> =
+        functions.iter().map(|found| (found.name.as_str(), found.section.as_str())).collect();
+    Tracing::of(&functions, more, leave)
 }
 
 fn write(image: &Image<Kernel>, content: &MapContent) -> Result<Write, SetupError> {

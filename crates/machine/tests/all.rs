@@ -21,5 +21,6 @@ mod support;
 mod timers;
 mod tools;
 mod topology;
+mod tracing;
 mod turns;
 mod values;

@@ -3,6 +3,31 @@
 use fairground_trace::Call;
 use fairground_workload::SchedPolicy;
 
+/// What a system call of a futex does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FutexOp {
+    /// `FUTEX_WAIT`.
+    Wait,
+    /// `FUTEX_WAKE`.
+    Wake,
+    /// `FUTEX_LOCK_PI`.
+    LockPi,
+    /// `FUTEX_UNLOCK_PI`.
+    UnlockPi,
+}
+
+impl FutexOp {
+    /// The kernel's number.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            FutexOp::Wait => 0,
+            FutexOp::Wake => 1,
+            FutexOp::LockPi => 6,
+            FutexOp::UnlockPi => 7,
+        }
+    }
+}
+
 /// The number of an actor; may be reused after [`super::Actors::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId(pub u32);
@@ -150,6 +175,22 @@ pub enum Effect {
     CallExit {
         /// Bytes, 0, or a negative error number.
         result: i64,
+    },
+    /// The advanced actor entered a system call of a futex.
+    FutexEnter {
+        /// What it does.
+        op: FutexOp,
+        /// The number of its object, with the kind of object in the upper half.
+        object: u64,
+    },
+    /// The advanced actor left it.
+    FutexExit {
+        /// What it did.
+        op: FutexOp,
+        /// What it returned: how many it woke, 0, or a negative error number.
+        result: i32,
+        /// The number of its object, with the kind of object in the upper half.
+        object: u64,
     },
     /// The advanced actor left a mark.
     Mark {

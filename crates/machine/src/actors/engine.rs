@@ -228,8 +228,9 @@ impl Actors {
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Need>, Box<ActorError>> {
         self.leave_call(id, effects);
+        let from = effects.len();
         let need = self.step(id, now_ns, effects)?;
-        self.enter_call(id, effects);
+        self.enter_call(id, from, effects);
         Ok(need)
     }
 

@@ -5,7 +5,7 @@
 //! It wakes those that have waited longest, and each of them then competes for the lock as any other. A notification
 //! without a waiter is lost. There are no spurious wake-ups.
 
-use super::actor::Part;
+use super::actor::{Frame, Part};
 use super::code::Step;
 use super::effect::{Effect, Need};
 use super::error::ActorError;
@@ -15,6 +15,11 @@ use super::state::Actors;
 const RELEASES: u64 = 1;
 /// It has released the lock, and waits for a notification.
 const WAITS: u64 = 2;
+
+/// Whether an actor that waits for a condition is about to release the lock.
+pub(super) fn releases(frame: &Frame) -> bool {
+    frame.progress == RELEASES
+}
 
 impl Actors {
     /// Begins to wait for a condition. Without the lock it is an error, which the call reports.

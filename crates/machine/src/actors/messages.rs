@@ -13,7 +13,7 @@ use super::effect::{ActorId, Effect, Need};
 use super::state::Actors;
 
 impl Actors {
-    fn is_rendezvous(&self, queue: u32) -> bool {
+    pub(super) fn is_rendezvous(&self, queue: u32) -> bool {
         self.shared.queues[queue as usize].capacity == 0
     }
 

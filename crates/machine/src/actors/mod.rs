@@ -44,6 +44,6 @@ mod tests;
 mod timers;
 mod traced;
 
-pub use effect::{ActorId, AffinityId, Effect, Need};
+pub use effect::{ActorId, AffinityId, Effect, FutexOp, Need};
 pub use error::{ActorError, MAX_LOOP_DEPTH, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT};
 pub use state::Actors;

@@ -93,6 +93,7 @@ impl Driven {
                     None => machine.update_idle(cpu, true),
                 }
                 machine.kernel.rq(cpu).need_resched = false;
+                machine.raise_switch(cpu, None, next)?;
                 machine.book(Path::Switch, meter);
                 machine.enter_next(cpu, (None, TaskState::Runnable), next, 0)?;
             } else if next == prev {

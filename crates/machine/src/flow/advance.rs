@@ -117,8 +117,14 @@ impl Machine {
                 Ok(())
             }
             Effect::CallEnter { .. } | Effect::CallExit { .. } => {
-                self.emit_effect(cpu, slot, effect);
+                if self.kernel.trace_options.calls {
+                    self.emit_effect(cpu, slot, effect);
+                }
                 Ok(())
+            }
+            Effect::FutexEnter { op, object } => self.enter_futex(cpu, op, object),
+            Effect::FutexExit { op, object, result } => {
+                self.exit_futex(cpu, op, object, i64::from(result))
             }
         }
     }

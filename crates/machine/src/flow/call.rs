@@ -65,14 +65,16 @@ impl Machine {
         let Entry { kind, function, subject, permission } = entry;
         self.kernel.permission = permission;
         self.set_context();
-        self.kernel.remember_call(kind, permission.task());
+        if kind != CallbackKind::Other {
+            self.kernel.remember_call(kind, permission.task());
+        }
         let was_in_charge = self.kernel.exit.is_none();
         let before = self.program.insns();
         let result = run(&mut self.program, &mut self.kernel);
         let insns = self.program.insns() - before;
         self.kernel.idle_shown = false;
         self.kernel.counters.count_callback(kind);
-        // What the loader runs (`Other`) is no callback.
+        // What the loader runs, and what is called at events (`Other`), is no callback.
         if self.kernel.trace_options.callbacks && kind != CallbackKind::Other {
             let task = subject.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
             let cpu = self.kernel.this_cpu;

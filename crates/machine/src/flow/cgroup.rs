@@ -118,7 +118,10 @@ impl Machine {
             self.kernel.counters.cgroup_moves_refused += 1;
             return Ok(());
         }
-        slots.into_iter().try_for_each(|slot| self.move_task(slot, to))
+        for &slot in &slots {
+            self.move_task(slot, to)?;
+        }
+        slots.into_iter().try_for_each(|slot| self.raise_attach(slot, to))
     }
 
     /// `scx_cgroup_can_attach`.

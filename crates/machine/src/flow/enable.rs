@@ -23,6 +23,7 @@ use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq 
 use crate::op::Op;
 use crate::prng::{Prng, STREAM_SCHEDULER};
 use crate::starts::Starts;
+use crate::tracing::{CONTEXT_BYTES, PATH_BYTES};
 use crate::{Counters, MachineConfig, MachineError, Policy, Setting};
 
 /// How long a task may wait before the scheduler is ejected, ns.
@@ -54,7 +55,7 @@ impl Machine {
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         program.set_prices(config.cost.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
-        let actors = new_actors(config, workload)?;
+        let actors = new_actors(config, policy, workload)?;
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
         let exit_task_args = program.alloc(8, 8)?;
         let masks = guest_masks(&program, policy, config.topology.nodes())?;
@@ -69,6 +70,7 @@ impl Machine {
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
         kernel.write_fixtures(program.memory()).map_err(MachineError::Memory)?;
         let release_args = release_args(policy, &program)?;
+        let trace_context = trace_context(policy, &program)?;
         let starts = Starts::new(workload, config.lead_in_ns);
         check_workload(workload, &actors, &starts, config)?;
         let labels = labels(&actors, &mut kernel.trace)?;
@@ -94,6 +96,7 @@ impl Machine {
             exit_task_args,
             release_args,
             cgroup_init_args,
+            trace_context,
             saved: BTreeMap::new(),
             initialized: false,
             broken: false,
@@ -110,6 +113,7 @@ impl Machine {
             self.run_program(&run);
         }
         self.arm_programs();
+        self.raise_register()?;
         if self.has(Op::Init) {
             self.kernel.cids.open = true;
             let result = self.call(Op::Init, None, &[]) as i32;
@@ -124,6 +128,7 @@ impl Machine {
         }
         self.init_cgroups()?;
         self.rest_all();
+        self.raise_registered()?;
         for run in self.policy.setup.after.clone() {
             self.run_program(&run);
         }
@@ -184,6 +189,14 @@ fn release_args(policy: &Policy, program: &Instance<Kernel>) -> Result<u64, Mach
     match policy.ops.has(Op::CpuRelease) {
         true => Ok(program.alloc(Taker::ARGS_BYTES, 8)?),
         false => Ok(0),
+    }
+}
+
+/// The memory of the context of programs that are called at events, and of a cgroup's path.
+fn trace_context(policy: &Policy, program: &Instance<Kernel>) -> Result<u64, MachineError> {
+    match policy.tracing.is_empty() {
+        true => Ok(0),
+        false => Ok(program.alloc(CONTEXT_BYTES + PATH_BYTES, 8)?),
     }
 }
 
@@ -267,17 +280,27 @@ fn apply_first(
     Ok(())
 }
 
-fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, MachineError> {
+fn new_actors(
+    config: &MachineConfig,
+    policy: &Policy,
+    workload: &Workload,
+) -> Result<Actors, MachineError> {
     let actors = Actors::new(workload, config.seed, &config.cost);
     let mut actors = actors.map_err(|error| MachineError::Workload(error.to_string()))?;
     actors.set_limit(config.max_tasks);
     if Turns::new(&config.cost, config.cpus()).are_taken() {
         actors.set_pauses(PAUSE_OPS);
     }
-    if config.trace.calls {
+    if config.trace.calls || (policy.tracing.has_futexes() && uses_futexes(workload)) {
         actors.trace_calls();
     }
     Ok(actors)
+}
+
+/// Whether tasks may call the kernel to wait for each other, or to wake each other.
+fn uses_futexes(workload: &Workload) -> bool {
+    let Workload { locks, conditions, barriers, queues, .. } = workload;
+    !(locks.is_empty() && conditions.is_empty() && barriers.is_empty() && queues.is_empty())
 }
 
 /// The cgroups in which the workload's groups begin, where it says so.

@@ -11,6 +11,7 @@ use crate::cpuset::CpuMask;
 use crate::kernel::{Again, CgroupRef, OpsState, RtEntity, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{init_task_args, task as field};
 use crate::op::Op;
+use crate::tracing::Event;
 
 /// What a new task begins with.
 #[derive(Debug)]
@@ -42,12 +43,17 @@ impl Machine {
             self.enable_task(slot)?;
         }
         let child = self.kernel.task(slot).id;
+        let addr = self.kernel.task(slot).addr;
+        self.raise(Event::NewTask, &[addr, 0])?;
         if let Some(parent) = parent {
-            let parent = self.kernel.task(parent).id;
+            let (parent, parent_addr) =
+                (self.kernel.task(parent).id, self.kernel.task(parent).addr);
             self.kernel.emit(this, 0, EventKind::Fork { parent, child });
+            self.raise(Event::ProcessFork, &[parent_addr, addr])?;
         }
         let (cpu, _) = self.select_task_rq(slot, this, wake::FORK)?;
         self.activate_new(slot, cpu)?;
+        self.raise_task(Event::SchedWakeupNew, slot)?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.counters.wakeups += 1;
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
@@ -204,12 +210,13 @@ impl Machine {
         }
         let task = self.kernel.task_mut(slot);
         task.stage = Stage::Advance;
-        let (id, actor) = (task.id, task.actor);
+        let (id, actor, addr) = (task.id, task.actor, task.addr);
         self.kernel.emit(cpu, 0, EventKind::Exit { task: id });
+        self.at_its_cost(cpu, |machine| machine.raise(Event::ProcessExit, &[addr, 1]))?;
         self.schedule(Some(TaskState::Dead))?;
         self.at_its_cost(cpu, |machine| {
             machine.exit_task(slot);
-            Ok(())
+            machine.raise_task(Event::ProcessFree, slot)
         })?;
         self.reap(slot);
         self.actors.release(actor);

@@ -24,6 +24,7 @@ mod schedule;
 mod tests;
 mod tick;
 mod timer;
+mod tracing;
 mod wakeup;
 
 pub(crate) use crate::machine::Machine;

@@ -191,6 +191,7 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
+        self.raise_switch(cpu, prev, next)?;
         let insns = self.book(Path::Switch, meter);
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, prev, prev_state)?;
@@ -219,6 +220,7 @@ impl Machine {
             None => self.update_idle(cpu, true),
         }
         self.kernel.rq(cpu).need_resched = false;
+        self.raise_switch(cpu, prev, next)?;
         let insns = self.book(Path::Switch, meter);
         self.enter_next(cpu, (prev, TaskState::Runnable), next, insns)?;
         self.push_behind(next)

@@ -29,6 +29,7 @@ fn core_only() -> Policy {
         constants: Vec::new(),
         reads_sched_info: false,
         setup: crate::setup::Prepared::default(),
+        tracing: Default::default(),
         hz: None,
         topology: Vec::new(),
     }

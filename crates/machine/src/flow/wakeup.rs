@@ -8,6 +8,7 @@ use crate::abi::{dsq, enq, wake};
 use crate::events::EventHandle;
 use crate::kernel::{DirectDispatch, Slot};
 use crate::op::Op;
+use crate::tracing::Event;
 
 impl Machine {
     /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`.
@@ -16,8 +17,13 @@ impl Machine {
         let task = self.kernel.task(slot);
         let (id, prev_cpu) = (task.id, task.cpu);
         if task.queued {
-            self.kernel.wake_about_to_sleep(slot);
-            return Ok(());
+            return match self.kernel.wake_about_to_sleep(slot) {
+                true => self.at_its_cost(this, |machine| {
+                    machine.raise_task(Event::SchedWaking, slot)?;
+                    machine.raise_task(Event::SchedWakeup, slot)
+                }),
+                false => Ok(()),
+            };
         }
         if matches!(task.state, TaskState::Dead | TaskState::Runnable) || task.exiting {
             return Ok(());
@@ -26,10 +32,12 @@ impl Machine {
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
         self.kernel.counters.wakeups += 1;
         let meter = self.meter();
+        self.raise_task(Event::SchedWaking, slot)?;
         let flags = wake::TTWU | if sync { wake::SYNC } else { 0 };
         let (cpu, selected) = self.select_task_rq(slot, prev_cpu, flags)?;
         let moving_ns = if cpu != prev_cpu { self.kernel.cost.migration_ns } else { 0 };
         self.activate_on(slot, cpu, selected)?;
+        self.raise_task(Event::SchedWakeup, slot)?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;

@@ -23,7 +23,9 @@ pub(crate) const HELPERS: &[(u32, Feature)] = &[
     (160, f("bpf_ktime_get_coarse_ns").but("simulated time, not rounded to ticks")),
     (171, f("bpf_timer_start")),
     (181, f("bpf_loop")),
-    (184, f("bpf_get_func_ret").absent("tracing programs do not run")),
+    (183, f("bpf_get_func_arg")),
+    (184, f("bpf_get_func_ret")),
+    (185, f("bpf_get_func_arg_cnt")),
     (208, f("bpf_ktime_get_tai_ns").but("simulated time")),
     (
         209,

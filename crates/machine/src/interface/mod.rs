@@ -10,12 +10,14 @@ mod feature;
 mod helpers;
 mod kfuncs;
 mod release;
+pub(crate) mod tracing;
 pub(crate) mod types;
 
 pub use feature::{Feature, Since, State};
 pub use release::{KernelAbi, UnknownRelease};
 
 use constants::ENUMERATIONS;
+use tracing::TargetKind;
 
 /// A part of the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,12 @@ pub fn parts() -> Vec<Part> {
         part("Kernel functions of sched_ext", kfuncs::SCX.to_vec()),
         part("Kernel functions of BPF", kfuncs::BPF.to_vec()),
         part("BPF helpers", helpers),
+        part("Tracepoints (`tp_btf`, `raw_tp`)", tracing::features(TargetKind::Tracepoint)),
+        part("Tracepoints by their records (`tracepoint`)", tracing::features(TargetKind::Record)),
+        part(
+            "Functions of the kernel (`fentry`, `fexit`)",
+            tracing::features(TargetKind::Function),
+        ),
         part("Counters of `scx_bpf_events()`", events::EVENTS.to_vec()),
         part("Types and members since 6.12", types::TYPES.to_vec()),
     ];

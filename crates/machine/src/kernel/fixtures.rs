@@ -5,7 +5,7 @@ use fairground_bpf::{Memory, Trap};
 use super::{Kernel, Slot, Tasks, write_mask};
 use crate::abi;
 use crate::cpuset::CpuMask;
-use crate::layout::offsets::{rq as rq_field, task as field};
+use crate::layout::offsets::{list_head, rq as rq_field, task as field};
 
 impl Kernel {
     /// Writes what programs see of the machine itself: masks, run queues, idle tasks.
@@ -48,6 +48,13 @@ impl Kernel {
         }
         for at in [field::GROUP_LEADER, field::MM] {
             mem.store_u64(addr + at, addr)?;
+        }
+        // The list of the threads of its process has the task alone.
+        let (node, head) = (addr + field::THREAD_NODE, addr + field::SIGNAL_STRUCT);
+        mem.store_u64(addr + field::SIGNAL, head)?;
+        for (at, other) in [(node, head), (head, node)] {
+            mem.store_u64(at + list_head::NEXT, other)?;
+            mem.store_u64(at + list_head::PREV, other)?;
         }
         mem.store_u64(addr + field::START_TIME, self.clock.now_ns())?;
         mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;

@@ -6,6 +6,7 @@ use fairground_trace::{CallbackKind, TaskId};
 use super::{Called, Kernel, Slot};
 use crate::exit::{Origin, PastCall};
 use crate::op::Op;
+use crate::tracing::is_traced;
 use crate::{Exit, ExitKind, Policy};
 
 /// Callbacks that a report shows.
@@ -118,8 +119,13 @@ impl Kernel {
         let latest = self.history.latest().filter(related).take(CALLS_SHOWN);
         let mut calls: Vec<PastCall> = latest.map(past).collect();
         calls.reverse();
+        let program = function.and_then(|function| policy.image.linked().functions.get(function));
+        let traced = program.filter(|program| is_traced(&program.section));
         let origin = Origin {
-            callback: callback_name(called.kind),
+            callback: match traced {
+                Some(program) => format!("{} ({})", program.name, program.section),
+                None => callback_name(called.kind),
+            },
             task: self.describe_id(called.task),
             cpu: called.cpu,
             places,

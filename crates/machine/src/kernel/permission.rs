@@ -17,6 +17,9 @@ impl Permission {
     pub(crate) const UNLOCKED: Permission =
         Permission { mask: kf::UNLOCKED, task: None, locked: false };
 
+    /// Of a program that is called at an event: what every program may call (`scx_kfunc_ids_any`).
+    pub(crate) const TRACING: Permission = Permission { mask: kf::REST, task: None, locked: false };
+
     /// Of a callback that is about a task or none.
     #[inline]
     pub(crate) fn of(op: Op, task: Option<Slot>) -> Permission {

@@ -57,11 +57,11 @@ impl Kernel {
     }
 
     /// `ttwu_runnable`: the task has called for sleep but is still on its run queue; it will not sleep.
-    pub(crate) fn wake_about_to_sleep(&mut self, slot: Slot) {
+    pub(crate) fn wake_about_to_sleep(&mut self, slot: Slot) -> bool {
         let this = self.this_cpu;
         let task = self.task_mut(slot);
         if !task.about_to_sleep() || task.woken {
-            return;
+            return false;
         }
         task.woken = true;
         let (id, cpu) = (task.id, task.cpu);
@@ -70,6 +70,7 @@ impl Kernel {
         self.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: cpu });
         self.emit(this, 0, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.charge_irqs_off(this, self.cost.wakeup_ns);
+        true
     }
 
     /// Who wakes a task on the executing CPU: its current task, or the idle task where an interrupt does it.

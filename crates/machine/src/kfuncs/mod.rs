@@ -13,6 +13,7 @@ mod iter;
 mod kick;
 mod queue;
 mod task;
+mod tracing;
 mod walk;
 
 use fairground_bpf::{HostFn, Memory, Trap};
@@ -50,7 +51,8 @@ pub(crate) fn table() -> Vec<Kfunc> {
 
 /// BPF helpers that need the machine.
 pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
-    vec![(14, current_pid_tgid), (118, jiffies64)]
+    let own: [(u32, HostFn<Kernel>); 2] = [(14, current_pid_tgid), (118, jiffies64)];
+    own.iter().chain(tracing::HELPERS).copied().collect()
 }
 
 /// `bpf_get_current_pid_tgid`: thread group and thread of the task that the CPU runs; of the loader, 1, outside of tasks.

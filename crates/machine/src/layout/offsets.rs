@@ -2,9 +2,10 @@
 //! same numbers through BTF; a test compares the two.
 
 /// Bytes from one `task_struct` to the next.
-pub(crate) const TASK_STRIDE: u64 = 448;
+pub(crate) const TASK_STRIDE: u64 = 512;
 /// The fields of a task that wake-up, run and sleep access are in this many bytes from its start.
 pub(crate) const TASK_HOT_BYTES: u64 = task::FLAGS;
+const _: () = assert!(task::SIGNAL_STRUCT + signal::SIZE <= TASK_STRIDE);
 /// Three cache lines.
 const _: () = assert!(TASK_HOT_BYTES <= 3 * 64);
 
@@ -48,7 +49,11 @@ pub(crate) mod task {
     /// NULL: no task has a policy of its own for its memory.
     pub(crate) const MEMPOLICY: u64 = CGROUPS + 24;
     pub(crate) const SCHED_INFO: u64 = CGROUPS + 32;
-    pub(crate) const SIZE: u64 = SCHED_INFO + super::sched_info::SIZE;
+    pub(crate) const SIGNAL: u64 = SCHED_INFO + super::sched_info::SIZE;
+    pub(crate) const THREAD_NODE: u64 = SIGNAL + 8;
+    pub(crate) const SIZE: u64 = THREAD_NODE + super::list_head::SIZE;
+    /// What `signal` points to lies behind the task: each task is a process of its own.
+    pub(crate) const SIGNAL_STRUCT: u64 = SIZE;
 
     pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
     pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
@@ -84,6 +89,19 @@ pub(crate) mod sched_info {
     pub(crate) const PCOUNT: u64 = 0;
     pub(crate) const RUN_DELAY: u64 = 8;
     pub(crate) const SIZE: u64 = 16;
+}
+
+/// `struct list_head`.
+pub(crate) mod list_head {
+    pub(crate) const NEXT: u64 = 0;
+    pub(crate) const PREV: u64 = 8;
+    pub(crate) const SIZE: u64 = 16;
+}
+
+/// `struct signal_struct`.
+pub(crate) mod signal {
+    pub(crate) const THREAD_HEAD: u64 = 0;
+    pub(crate) const SIZE: u64 = super::list_head::SIZE;
 }
 
 /// `struct thread_info`.

@@ -167,7 +167,11 @@ impl Toy {
                 self.log.push((self.now_ns, format!("weight {cgroup} {weight}")));
             }
             Effect::SpinOver { actor } => self.states[actor.0 as usize] = State::Due,
-            Effect::Preempt { .. } | Effect::CallEnter { .. } | Effect::CallExit { .. } => {}
+            Effect::Preempt { .. }
+            | Effect::CallEnter { .. }
+            | Effect::CallExit { .. }
+            | Effect::FutexEnter { .. }
+            | Effect::FutexExit { .. } => {}
             Effect::ContentionBegin { lock, holder, .. } => {
                 let name = |id| self.actors.task_name(id);
                 let (who, holder) = (name(ActorId(id as u32)), holder.map_or("?".into(), name));
