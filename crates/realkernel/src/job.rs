@@ -98,6 +98,12 @@ pub struct SchedulerSetup {
     pub after: Vec<ProgramJob>,
     /// Programs to run at each full second of the run, in this order.
     pub each_second: Vec<ProgramJob>,
+    /// Programs to attach to the events of their sections, though these begin with `?`.
+    #[serde(default)]
+    pub attach: Vec<String>,
+    /// Programs not to attach, and not to load.
+    #[serde(default)]
+    pub detach: Vec<String>,
 }
 
 /// A run of a program (`SEC("syscall")`).

@@ -1,7 +1,9 @@
 //! `sched show`: what an object wants of its kernel, and what the simulated machine lacks of it.
 
 use fairground_bpf::{Lack, LackKind, Object, Obstacle, OpsValue};
-use fairground_machine::{KernelAbi, Policy, PolicyError, lacks, never_called};
+use fairground_machine::{
+    KernelAbi, Policy, PolicyError, TracingProgram, lacks, never_called, tracing_programs,
+};
 use fairground_report::{Cell, Column, Table};
 
 /// What stops the object in the simulated machine, its maps, kernel functions and helpers; with `all`, also what is
@@ -22,6 +24,7 @@ pub(super) fn needs_tables(
     }
     let mut tables = vec![
         obstacles_table(obstacles),
+        tracing_table(object),
         maps_table(object),
         kfuncs_table(object),
         helpers_table(object),
@@ -53,6 +56,24 @@ fn obstacles_table(obstacles: &[Obstacle]) -> Table {
         .text("function", |obstacle| obstacle.function.clone())
         .text("reason", |obstacle| obstacle.reason.clone())
         .table()
+}
+
+/// The programs that are called at events of the kernel.
+fn tracing_table(object: &Object) -> Table {
+    Table::of("tracing_programs", "Programs of events", tracing_programs(object))
+        .text("program", |program| program.name.clone())
+        .text("event", |program| program.target.clone())
+        .text("attached", attachment)
+        .text("in_the_machine", |program| program.state.to_string())
+        .table()
+}
+
+/// Whether a program is attached.
+fn attachment(program: &TracingProgram) -> &'static str {
+    match program.by_itself {
+        true => "yes",
+        false => "if named",
+    }
 }
 
 fn maps_table(object: &Object) -> Table {

@@ -132,6 +132,21 @@ pub enum LoadError {
         /// The last lines of the loader and of the kernel's log.
         output: Vec<String>,
     },
+    /// The kernel did not attach a program to its event.
+    #[error(
+        "{name}: the kernel does not attach the program {program} to {section}: {error}\n\
+         help: leave it out with `detach = [\"{program}\"]` under [run] of a profile"
+    )]
+    Event {
+        /// The scheduler.
+        name: String,
+        /// The program.
+        program: String,
+        /// Its section, which names the event.
+        section: String,
+        /// The system's error.
+        error: String,
+    },
     /// The kernel did not attach the scheduler.
     #[error("{name} was loaded, but the kernel does not attach it: {error}\n{}", indented(.log))]
     Attach {

@@ -51,6 +51,8 @@ const POLL: Duration = Duration::from_millis(2);
 pub struct Attached {
     // Dropped first: the link requires the object.
     link: Option<Link>,
+    /// The programs that are called at events of the kernel.
+    programs: Vec<Link>,
     sections: Vec<Section>,
     object: Object,
     layout: Layout,
@@ -83,11 +85,21 @@ impl Attached {
         let (mut object, layout) = opened::load(job, object)?;
         let mut saved = Saved::new();
         setup::run_programs(&job.name, &object, &job.setup.before, &mut saved)?;
+        let programs = setup::attach_programs(&job.name, &mut object)?;
         // SAFETY: the sections live in `Attached` beside the object, which keeps the memory, and are not shared.
         let sections = unsafe { Section::all(&mut object) };
         let (name, each_second) = (job.name.clone(), job.setup.each_second.clone());
-        let mut attached =
-            Attached { link: None, sections, object, layout, log, name, each_second, saved };
+        let mut attached = Attached {
+            link: None,
+            programs,
+            sections,
+            object,
+            layout,
+            log,
+            name,
+            each_second,
+            saved,
+        };
         attached.enable()?;
         setup::run_programs(&job.name, &attached.object, &job.setup.after, &mut attached.saved)?;
         Ok(attached)
@@ -189,7 +201,9 @@ impl Attached {
     /// Detaches it, and waits until the kernel has disabled it (at most [`DETACH_DEADLINE`]).
     pub fn detach(mut self) -> SchedulerExit {
         self.link = None;
-        self.await_exit()
+        let exit = self.await_exit();
+        self.programs.clear();
+        exit
     }
 
     /// Waits until the kernel has disabled the scheduler; returns how it was disabled.

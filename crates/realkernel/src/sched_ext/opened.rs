@@ -66,6 +66,7 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
     }
     setup::set_ops(name, &mut opened, &layout, &job.setup)?;
     setup::set_max_entries(name, &mut opened, &job.setup)?;
+    setup::choose_programs(name, &mut opened, &job.setup)?;
     for write in job.writes.iter().filter(|write| write.at_ns.is_none()) {
         for patch in &write.patches {
             put(&mut opened, &write.section, patch)

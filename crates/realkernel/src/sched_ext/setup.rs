@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use libbpf_rs::{
-    MapCore, MapFlags, MapMut, MapType, Object, OpenObject, ProgramInput, ProgramType,
+    Link, MapCore, MapFlags, MapMut, MapType, Object, OpenObject, ProgramInput, ProgramType,
 };
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -87,6 +87,56 @@ pub(super) fn set_max_entries(
         })?;
     }
     Ok(())
+}
+
+/// Chooses which programs of events are loaded, before the object is.
+pub(super) fn choose_programs(
+    name: &str,
+    opened: &mut OpenObject,
+    setup: &SchedulerSetup,
+) -> Result<(), LoadError> {
+    let attach = setup.attach.iter().map(|program| (program, true));
+    for (wanted, is_loaded) in attach.chain(setup.detach.iter().map(|program| (program, false))) {
+        let program = opened.progs_mut().find(|program| program.name() == wanted.as_str());
+        let Some(mut program) = program.filter(|program| is_of_events(program.prog_type())) else {
+            return Err(LoadError::BadSetting {
+                name: name.to_owned(),
+                label: wanted.clone(),
+                problem: "the object has no such program that can be attached to an event"
+                    .to_owned(),
+            });
+        };
+        program.set_autoload(is_loaded);
+    }
+    Ok(())
+}
+
+/// Attaches the loaded programs that are called at events of the kernel, as a loader does before it attaches the
+/// scheduler.
+pub(super) fn attach_programs(name: &str, object: &mut Object) -> Result<Vec<Link>, LoadError> {
+    let programs = object.progs_mut();
+    programs
+        .filter(|program| program.autoload() && is_of_events(program.prog_type()))
+        .map(|program| {
+            program.attach().map_err(|error| LoadError::Event {
+                name: name.to_owned(),
+                program: program.name().to_string_lossy().into_owned(),
+                section: program.section().to_string_lossy().into_owned(),
+                error: format!("{error:#}"),
+            })
+        })
+        .collect()
+}
+
+/// Whether programs of a type are called at tracepoints and functions of the kernel.
+fn is_of_events(kind: ProgramType) -> bool {
+    matches!(
+        kind,
+        ProgramType::Tracing
+            | ProgramType::RawTracepoint
+            | ProgramType::Tracepoint
+            | ProgramType::Kprobe
+    )
 }
 
 /// Fills the maps of a loaded object.

@@ -8,6 +8,7 @@ mod loader;
 mod map_elements;
 mod part;
 mod profile;
+mod profiles;
 mod published;
 mod recording;
 mod scheduler;
@@ -25,7 +26,8 @@ pub use host::host_topology;
 pub use loaded::find_object;
 pub use loader::LoaderProgram;
 pub(crate) use loader::is_loader;
-pub use profile::{Profile, read_profiles};
+pub use profile::Profile;
+pub use profiles::read_profiles;
 pub use published::{profile_of, scheduler_store};
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
 pub use scheduler::{

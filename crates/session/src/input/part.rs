@@ -35,6 +35,12 @@ pub(super) struct Programs {
     pub(super) after: Vec<Step>,
     #[serde(default)]
     pub(super) each_second: Vec<Step>,
+    /// Programs to attach to the events of their sections, which begin with `?`.
+    #[serde(default)]
+    pub(super) attach: Vec<String>,
+    /// Programs not to attach.
+    #[serde(default)]
+    pub(super) detach: Vec<String>,
 }
 
 impl Part {
@@ -50,6 +56,8 @@ impl Part {
         self.run.before.extend(run.before);
         self.run.after.extend(run.after);
         self.run.each_second.extend(run.each_second);
+        self.run.attach.extend(run.attach);
+        self.run.detach.extend(run.detach);
         self.run.arena_library = run.arena_library.or(self.run.arena_library.take());
     }
 
@@ -62,6 +70,9 @@ impl Part {
         let values = self.set.iter().chain(&self.resize).chain(&self.ops).map(assigned);
         let programs = [&self.run.before, &self.run.after, &self.run.each_second];
         let programs = programs.into_iter().flatten().map(|step| format!("{}()", step.0.program));
-        values.chain(self.maps.keys().cloned()).chain(programs).collect()
+        let attached = self.run.attach.iter().map(|name| format!("{name} attached"));
+        let detached = self.run.detach.iter().map(|name| format!("{name} not attached"));
+        let maps = self.maps.keys().cloned();
+        values.chain(maps).chain(programs).chain(attached).chain(detached).collect()
     }
 }

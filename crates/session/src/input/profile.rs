@@ -32,6 +32,8 @@
 //! ]
 //! after = [{ program = "pair", each = "cpus", args = { one = "cpu.id", two = "cpu.sibling" } }]
 //! each_second = ["refresh"]
+//! attach = ["on_switch"]                 # programs of events (SEC("?tp_btf/…")) that are to be called
+//! detach = ["on_exec"]                   # and those that are not
 //!
 //! [when.numa]                            # further, on machines on which that word is not 0
 //! set = { numa_enabled = true }
@@ -54,7 +56,7 @@ pub(crate) use applied::Applied;
 
 use super::assignment::{Value, sort};
 use super::part::{Part, Programs};
-use super::published::{profile_of, without_options};
+use super::published::without_options;
 use super::split_set;
 use crate::failure::{Failure, did_you_mean};
 
@@ -148,6 +150,16 @@ impl Profile {
     fn leaves_out(&self, object: &Object, path: &str) -> bool {
         let is_it = |name: &str| name.eq_ignore_ascii_case(root_of(path));
         self.of_version && !object.globals().iter().any(|global| is_it(&global.name))
+    }
+
+    /// Where it was read from.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The object that it is for.
+    pub(super) fn object(&self) -> &str {
+        &self.file.object
     }
 
     fn no_option(&self, name: &str, value: &str) -> Failure {
@@ -319,39 +331,4 @@ impl Profile {
 /// Whether an object has a map of that name that is no data section.
 fn is_map(object: &Object, name: &str) -> bool {
     object.maps().iter().any(|map| map.name == name && map.kind != DATA)
-}
-
-/// Reads the profiles that were named, and checks that each is for one of the schedulers. A published scheduler without
-/// one has that of its entry.
-pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, Failure> {
-    let mut profiles: Vec<Profile> = Vec::with_capacity(paths.len());
-    for path in paths {
-        let profile = Profile::read(path)?;
-        let (shown, object) = (path.display(), &profile.file.object);
-        if !specs.iter().any(|spec| profile.is_for(spec)) {
-            return Err(Failure::new(format_args!(
-                "{shown} is for `{object}`, and no such object is run"
-            ))
-            .help(format_args!("add `--sched PATH/{object}.bpf.o`, or leave the profile out")));
-        }
-        let with_options = |spec: &&&str| profile.is_for(spec) && without_options(spec) != **spec;
-        if let Some(spec) = specs.iter().find(with_options) {
-            return Err(Failure::new(format_args!(
-                "{spec} has options of its entry, and {shown} stands in place of the entry"
-            ))
-            .help("leave the options out, or the profile"));
-        }
-        if let Some(other) = profiles.iter().find(|other| other.file.object == *object) {
-            let other = other.path.display();
-            return Err(Failure::new(format_args!("{other} and {shown} are both for `{object}`"))
-                .help("give one profile for each object"));
-        }
-        profiles.push(profile);
-    }
-    for spec in specs {
-        if profiles.iter().all(|profile| !profile.is_for(spec)) {
-            profiles.extend(profile_of(spec).transpose()?);
-        }
-    }
-    Ok(profiles)
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use fairground_bpf::Object;
-use fairground_machine::{MapContent, ProgramRun, SavedValue, Setting, Setup, Topology, root_of};
+use fairground_machine::{
+    MapContent, ProgramRun, SavedValue, Setting, Setup, Topology, root_of, tracing_programs,
+};
 use fairground_realkernel::job::{ContextValue, MapWrite, ProgramJob, SchedulerSetup};
 
 use super::{DATA, Profile, is_map};
@@ -97,7 +99,7 @@ impl Profile {
             }
         }
         let mut steps = Steps::new(object, topology);
-        let Programs { before, arena_library, after, each_second } = &part.run;
+        let Programs { before, arena_library, after, each_second, attach, detach } = &part.run;
         let library = arena_library.as_ref().map(|task| steps.arena_library(task)).transpose();
         let mut library = library.map_err(|problem| {
             Failure::new(format_args!("{}: [run] arena_library: {problem}", self.path.display()))
@@ -109,7 +111,9 @@ impl Profile {
         let (before, after, each_second) = (runs(before)?, runs(after)?, runs(each_second)?);
         let mut first = library.take().unwrap_or_default();
         first.extend(before);
-        Ok(Setup { maps, before: first, after, each_second })
+        let attach = self.attachable(object, attach)?;
+        let detach = self.attachable(object, detach)?;
+        Ok(Setup { maps, before: first, after, each_second, attach, detach })
     }
 
     /// The same for a real kernel, with the callback table's integers and the maps that are resized.
@@ -120,7 +124,7 @@ impl Profile {
         setup: Setup,
         topology: &Topology,
     ) -> Result<SchedulerSetup, Failure> {
-        let Setup { maps, before, after, each_second } = setup;
+        let Setup { maps, before, after, each_second, attach, detach } = setup;
         let map =
             |MapContent { map, key, cpu, offset, bytes }| MapWrite { map, key, cpu, offset, bytes };
         let ops = part.ops.iter().map(|(member, value)| {
@@ -138,7 +142,27 @@ impl Profile {
             before: before.into_iter().map(program_job).collect(),
             after: after.into_iter().map(program_job).collect(),
             each_second: each_second.into_iter().map(program_job).collect(),
+            attach,
+            detach,
         })
+    }
+
+    /// Programs to attach or not, each of which must be one that is called at an event; what a certain version lacks is left
+    /// out.
+    fn attachable(&self, object: &Object, names: &[String]) -> Result<Vec<String>, Failure> {
+        let known: Vec<String> = tracing_programs(object).into_iter().map(|p| p.name).collect();
+        let (there, lacking): (Vec<_>, Vec<_>) =
+            names.iter().partition(|name| known.contains(name));
+        match lacking.first().filter(|_| !self.of_version) {
+            None => Ok(there.into_iter().cloned().collect()),
+            Some(name) => {
+                let named = format!(
+                    "[run] {name}: {} has no program of events with that name",
+                    object.name()
+                );
+                Err(self.unknown(object, &named, name, known.iter().map(String::as_str)))
+            }
+        }
     }
 
     /// A step of `[run]`.
