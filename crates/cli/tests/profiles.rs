@@ -47,8 +47,24 @@ SEC("syscall") s32 give(struct give *args)
     return 0;
 }
 
+u32 switches, left_out;
+
+SEC("?tp_btf/sched_switch") int count_switch(u64 *ctx)
+{
+    switches++;
+    return 0;
+}
+
+SEC("tp_btf/sched_switch") int leave_out(u64 *ctx)
+{
+    left_out++;
+    return 0;
+}
+
 SEC("syscall") s32 refresh(void *context)
 {
+    if (!switches || left_out)
+        return -6;
     return ++seconds < 2 ? 0 : -5;
 }
 
@@ -106,6 +122,8 @@ before = [
     { program = "give", args = { count = "$root", "more[*]" = 6 } },
 ]
 each_second = ["refresh"]
+attach = ["count_switch"]
+detach = ["leave_out"]
 "#;
 
 struct Scene {
@@ -187,6 +205,8 @@ fn what_is_wrong_is_named() {
         ("\"hello\"", "\"hallo\"", "did you mean `hello`"),
         ("\"hello\"", "\"own_init\"", "own_init"),
         ("save = { root", "save = { route", "no earlier step saves `root`"),
+        ("\"count_switch\"", "\"count_swich\"", "did you mean `count_switch`"),
+        ("\"leave_out\"", "\"hello\"", "no program of events with that name"),
         ("\"result\"", "\"more\"", "no number of up to 8 bytes"),
         ("{ count = \"$root\"", "{ cont = 1", "did you mean `count`"),
         ("args = { count = \"$root\"", "arg = { count = 1", "arg"),
@@ -218,6 +238,8 @@ fn what_an_object_is_and_wants_is_shown() {
         "| limits | array | 4 | 8 | 2 |",
         "bpf\\_map\\_lookup\\_elem | 1 |",
         "own.bpf.o: runs in the simulated machine\n",
+        "| count\\_switch | tp\\_btf/sched\\_switch | if named | called: ",
+        "| leave\\_out | tp\\_btf/sched\\_switch | yes | called: ",
     ] {
         assert!(shown.contains(part), "`{part}` is missing from:\n{shown}");
     }
@@ -253,6 +275,8 @@ fn values_at_the_end_are_shown_and_expected() {
         "config.levels[1].depth=cpus",
         "--expect",
         "hellos>0",
+        "--expect",
+        "switches>0",
     ];
     let shown = run(&[&expected[..], &["--show-globals=given,cpu_llc[2..4]"]].concat());
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
