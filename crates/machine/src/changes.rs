@@ -1,12 +1,12 @@
-//! Settings of a run, resolved: which variable, cgroup or group of tasks is meant, and what it becomes.
+//! Settings of a run, resolved: which variable, cgroup, group of tasks or CPU is meant, and what it becomes.
 
 use fairground_bpf::{Global, Instance, Trap};
 use fairground_workload::Bandwidth;
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
 
-use crate::kernel::{CgroupRef, Cgroups, Control, Kernel};
+use crate::kernel::{CgroupRef, Cgroups, Control, Hotplug, Kernel};
 use crate::settings;
-use crate::settings::{Meanings, Patch};
+use crate::settings::{Meanings, Patch, switch};
 use crate::{MachineError, Policy, Setting, SettingError, Topology};
 
 /// What a setting changes.
@@ -18,6 +18,8 @@ pub(crate) enum Target {
     Cgroup { cgroup: CgroupRef, control: Control },
     /// The cgroup of all tasks of a group of the workload.
     Move { spec: usize, cgroup: CgroupRef },
+    /// A CPU comes online or goes offline.
+    Online(Hotplug),
 }
 
 /// Changes a part of a variable.
@@ -93,15 +95,42 @@ impl Changes<'_> {
             let cgroup = self.cgroup(name, value)?;
             return Ok((Target::Move { spec, cgroup }, format!("{name}={value}")));
         }
-        if name.starts_with("cgroup.") || name.starts_with("task.") {
+        if let Some(cpu) = between(name, "cpu.", ".online") {
+            let change = self.hotplug(name, cpu, value)?;
+            return Ok((Target::Online(change), change.label()));
+        }
+        if is_machines(name) {
             let forms = "write `cgroup.PATH.weight=300`, `cgroup.PATH.max=50ms/100ms`, \
-                         `cgroup.PATH.idle=on` or `task.NAME.cgroup=PATH`";
+                         `cgroup.PATH.idle=on`, `task.NAME.cgroup=PATH` or `cpu.N.online=off`";
             return Err(SettingError::machine(name, format!("it is no setting; {forms}")));
         }
         let policy = self.policy;
         let meanings = Meanings::new(&policy.types, self.topology);
         let change = meanings.change(policy.name(), &policy.globals, setting)?;
         Ok((Target::Global { global: change.variable, patches: change.patches }, change.label))
+    }
+
+    /// A CPU that the machine has comes or goes. Never CPU 0, as on x86, so that one is always left.
+    fn hotplug(&self, name: &str, cpu: &str, value: &str) -> Result<Hotplug, SettingError> {
+        let cpus = self.topology.cpus();
+        let Some(cpu) = cpu.parse().ok().filter(|cpu| *cpu < cpus) else {
+            let last = cpus - 1;
+            let problem =
+                format!("the machine has no CPU `{cpu}`; it has {cpus}, from 0 to {last}");
+            return Err(SettingError::machine(name, problem));
+        };
+        let online = switch(value).ok_or_else(|| SettingError::Value {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            problem: "a CPU is `on` or `off`".to_owned(),
+        })?;
+        if cpu == 0 && !online {
+            let problem = "CPU 0 cannot go offline, as on x86: it boots the machine and serves \
+                           interrupts that no other CPU gets; take another one"
+                .to_owned();
+            return Err(SettingError::machine(name, problem));
+        }
+        Ok(Hotplug { cpu, online })
     }
 
     fn cgroup(&self, name: &str, path: &str) -> Result<CgroupRef, SettingError> {
@@ -112,6 +141,14 @@ impl Changes<'_> {
         }
         self.cgroups.find(path).ok_or_else(|| unknown(name, "cgroup", path, self.cgroups.paths()))
     }
+}
+
+/// Whether a setting is one of the machine, and none of a scheduler's variable: a member's name begins with a letter.
+fn is_machines(name: &str) -> bool {
+    let of_cpu = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
+    name.starts_with("cgroup.")
+        || name.starts_with("task.")
+        || name.strip_prefix("cpu.").is_some_and(of_cpu)
 }
 
 /// The non-empty text between a prefix and a suffix.

@@ -60,6 +60,8 @@ pub struct Counters {
     pub default_slices: u64,
     /// Times that `ops.select_cpu()` chose a CPU that its task may not use.
     pub select_cpu_fallbacks: u64,
+    /// Dispatches into the local queue of a CPU that was offline.
+    pub local_dispatches_offline: u64,
     /// Times that a task went on because there was no other one (without `SCX_OPS_ENQ_LAST`).
     pub kept_last: u64,
     /// Enqueues of exiting tasks that passed the scheduler by (without `SCX_OPS_ENQ_EXITING`).
@@ -95,6 +97,7 @@ impl Counters {
     pub(crate) fn event(&self, name: &str) -> u64 {
         match name {
             "SCX_EV_SELECT_CPU_FALLBACK" => self.select_cpu_fallbacks,
+            "SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE" => self.local_dispatches_offline,
             "SCX_EV_DISPATCH_KEEP_LAST" => self.kept_last,
             "SCX_EV_ENQ_SKIP_EXITING" => self.skipped_exiting,
             "SCX_EV_REENQ_IMMED" => self.reenqueued_immed,

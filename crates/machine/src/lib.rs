@@ -42,6 +42,7 @@ mod starts;
 mod topology;
 mod tracing;
 
+pub use abi::ECODE_ACT_RESTART;
 pub use check::{Invariant, Violation};
 pub use config::{MAX_EVENTS_DEFAULT, MachineConfig, SleepTimers, TraceOptions};
 pub use cost::{CostDescription, CostError, CostModel, CostParameter};

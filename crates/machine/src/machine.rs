@@ -272,6 +272,9 @@ impl Machine {
                         self.kernel.emit(0, 0, EventKind::Param { label });
                     }
                 }
+                Target::Online(change) => {
+                    self.on_cpu(0, |machine| machine.request_hotplug(change))?;
+                }
                 Target::Move { spec, cgroup } => {
                     self.on_cpu(0, |machine| machine.move_group(spec, cgroup))?;
                 }

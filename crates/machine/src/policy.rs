@@ -143,6 +143,8 @@ pub(crate) struct OpsTable {
     pub(crate) exit_dump_len: u32,
     /// `timeout_ms`; `None` when the scheduler names none.
     pub(crate) timeout_ns: Option<u64>,
+    /// What the loader found as the number of CPUs that came and went; 0: it did not look.
+    pub(crate) hotplug_seq: u64,
 }
 
 impl OpsTable {
@@ -156,6 +158,7 @@ impl OpsTable {
             batch: abi::DISPATCH_BATCH_DFL,
             exit_dump_len: 0,
             timeout_ns: None,
+            hotplug_seq: 0,
         }
     }
 
@@ -376,5 +379,6 @@ fn read_ops(file: &str, ops: &StructOps, abi: KernelAbi) -> Result<OpsTable, Pol
         }
     };
     let exit_dump_len = int("exit_dump_len").min(EXIT_DUMP_MAX) as u32;
-    Ok(OpsTable { functions, flags, cid_form, batch, exit_dump_len, timeout_ns })
+    let hotplug_seq = int("hotplug_seq");
+    Ok(OpsTable { functions, flags, cid_form, batch, exit_dump_len, timeout_ns, hotplug_seq })
 }

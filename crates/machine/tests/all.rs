@@ -8,6 +8,7 @@ mod costs;
 mod custody;
 mod dump;
 mod faults;
+mod hotplug;
 mod immed;
 mod interface;
 mod lead_in;

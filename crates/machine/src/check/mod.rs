@@ -27,6 +27,8 @@ pub enum Invariant {
     LostWakeup,
     /// A task runs only on CPUs that it may run on.
     Affinity,
+    /// A CPU that is offline runs nothing and has no runnable task.
+    Offline,
     /// The counts of runnable tasks and the set of busy CPUs are correct.
     Count,
     /// Callbacks come in the documented order.
@@ -51,6 +53,7 @@ impl fmt::Display for Invariant {
             Invariant::TwoPlaces => "no task is in two places",
             Invariant::LostWakeup => "no wake-up is lost",
             Invariant::Affinity => "affinity is respected",
+            Invariant::Offline => "nothing is on an offline CPU",
             Invariant::Count => "run queue counts are correct",
             Invariant::CallbackOrder => "callbacks come in order",
             Invariant::Story => "the trace is consistent",

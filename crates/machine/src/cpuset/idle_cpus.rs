@@ -187,8 +187,25 @@ impl IdleCpus {
         if !idle {
             parts.iter().for_each(|part| self.cores.clear_bits(part.word, part.bits));
         } else if parts.iter().all(|p| p.bits & !self.cpus.mask.words[p.word as usize] == 0) {
-            parts.iter().for_each(|part| self.cores.set_bits(part.word, part.bits));
+            let threads = parts.iter().filter(|part| part.bits != 0);
+            threads.for_each(|part| self.cores.set_bits(part.word, part.bits));
         }
+    }
+
+    /// A CPU comes or goes. One that has gone is not idle, and no thread of its core: the others can be a whole core.
+    pub(crate) fn set_online(&mut self, cpu: u32, online: bool) {
+        self.update(cpu, false);
+        if !self.smt {
+            return;
+        }
+        for at in self.core_parts[cpu as usize].clone() {
+            let part = &mut self.parts[at as usize];
+            if part.word == cpu / 64 {
+                let bit = 1 << (cpu % 64);
+                part.bits = if online { part.bits | bit } else { part.bits & !bit };
+            }
+        }
+        self.update_core(cpu, !online);
     }
 
     /// Claims a CPU if it is idle (`test_and_clear_cpu_idle`). Its core is no longer wholly idle in either case.

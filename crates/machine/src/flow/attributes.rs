@@ -74,11 +74,12 @@ impl Machine {
     }
 
     /// `sched_setaffinity`. Callbacks: those of [`Machine::allow`]; then, when the task may not stay where it is, those of
-    /// [`Machine::leave_forbidden_cpu`].
+    /// [`Machine::leave_forbidden_cpu`]. Fails, and changes nothing, where none of the CPUs is online.
     pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
         let mask = mask.and(&self.kernel.all_cpus);
-        if mask.is_empty() {
-            // The system call fails with EINVAL and changes nothing.
+        let usable = mask.and(&self.kernel.online.mask);
+        if usable.is_empty() {
+            // The system call fails with EINVAL.
             return Ok(());
         }
         self.allow(slot, &mask)?;
@@ -89,7 +90,7 @@ impl Machine {
         if self.kernel.runs(slot) {
             return self.leave_forbidden_cpu(cpu, slot);
         }
-        let target = self.kernel.any_distribute(&mask).unwrap_or(cpu);
+        let target = self.kernel.any_distribute(&usable).unwrap_or(cpu);
         self.move_queued_task(slot, target)
     }
 
@@ -100,11 +101,12 @@ impl Machine {
             // It keeps its place in its queue.
             self.kernel.set_allowed(self.program.memory(), slot, mask)?;
         } else {
+            let queued = self.kernel.task(slot).queued;
             self.at_its_cost(self.kernel.this_cpu, |machine| {
                 machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
                 machine.kernel.set_allowed(machine.program.memory(), slot, mask)?;
                 machine.tell_cpumask(slot)?;
-                machine.restore(slot)
+                if queued { machine.restore(slot) } else { Ok(()) }
             })?;
         }
         let task = self.kernel.task(slot).id;
@@ -124,8 +126,8 @@ impl Machine {
         self.kernel.leave_cpu(mem, Some(slot), TaskState::Runnable)?;
         let now = self.kernel.clock.now_ns();
         self.kernel.rq(cpu).run(None, now);
-        let allowed = self.kernel.allowed(slot);
-        let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
+        let usable = self.kernel.usable(slot);
+        let target = self.kernel.any_distribute(&usable).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;
         // `balance_rt`: the stopper has a higher priority than any.
         if self.kernel.rt.is_used() {

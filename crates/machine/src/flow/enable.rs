@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairground_bpf::{Instance, InstanceConfig};
+use fairground_bpf::{Instance, InstanceConfig, Memory};
 use fairground_trace::{Label, Trace};
 use fairground_workload::Workload;
 
@@ -16,8 +16,8 @@ use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Log, PAUSE_OPS, Permission, Rq, RtQueues, Spinners, Tasks,
-    Timers, Turns, agenda, state_flags,
+    GuestMasks, Hotplug, Kernel, Kicks, Late, Log, Online, PAUSE_OPS, Permission, Rq, RtQueues,
+    Spinners, Tasks, Timers, Turns, agenda, state_flags,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -48,6 +48,7 @@ impl Machine {
         let (first, mut changes) =
             Changes { policy, groups: &group_names, cgroups: &cgroups, topology: &config.topology }
                 .encode(settings)?;
+        let missing = offline_first(&first);
         changes.iter_mut().for_each(|c| c.at_ns = c.at_ns.saturating_add(config.lead_in_ns));
         let capacity = config.max_tasks + cpus;
         let mut program = instance(config, policy, capacity, cgroups.len() as u32)?;
@@ -69,6 +70,7 @@ impl Machine {
         kernel.null_pointer = program.alloc(8, 8)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
         kernel.write_fixtures(program.memory()).map_err(MachineError::Memory)?;
+        begin_without(&mut kernel, program.memory(), missing).map_err(MachineError::Memory)?;
         let release_args = release_args(policy, &program)?;
         let trace_context = trace_context(policy, &program)?;
         let starts = Starts::new(workload, config.lead_in_ns);
@@ -123,6 +125,7 @@ impl Machine {
             }
         }
         self.initialized = self.kernel.exit.is_none();
+        self.check_hotplug_seq();
         if self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.policy.ops.has(Op::Enqueue) {
             self.kernel.error("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented");
         }
@@ -145,7 +148,7 @@ impl Machine {
     /// (`scx_bypass` ends with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
     fn rest_all(&mut self) {
         for cpu in 0..self.kernel.nr_cpus() {
-            if self.kernel.exit.is_none() {
+            if self.kernel.exit.is_none() && self.kernel.is_online(cpu) {
                 self.kernel.this_cpu = cpu;
                 self.update_idle(cpu, true);
             }
@@ -210,6 +213,7 @@ fn guest_masks(
     let nodes = if by_node { u64::from(nodes.max(1)) } else { 0 };
     Ok(GuestMasks {
         possible: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+        online: program.alloc(offsets::CPUMASK_SIZE, 8)?,
         idle_cpu: program.alloc(offsets::CPUMASK_SIZE, 8)?,
         idle_smt: program.alloc(offsets::CPUMASK_SIZE, 8)?,
         none: program.alloc(offsets::CPUMASK_SIZE, 8)?,
@@ -255,6 +259,26 @@ fn preset(
     Ok(())
 }
 
+/// The CPUs that are offline when the scheduler is loaded.
+fn offline_first(changes: &[Change]) -> Vec<Hotplug> {
+    let mut last = BTreeMap::new();
+    for change in changes {
+        if let Target::Online(change) = change.target {
+            last.insert(change.cpu, change);
+        }
+    }
+    last.into_values().filter(|change| !change.online).collect()
+}
+
+/// CPUs are offline from the start.
+fn begin_without(kernel: &mut Kernel, mem: &Memory, missing: Vec<Hotplug>) -> Step {
+    for change in missing {
+        kernel.set_online(mem, change)?;
+        kernel.tell_hotplug(change);
+    }
+    Ok(())
+}
+
 /// Applies the changes of the start.
 fn apply_first(
     changes: Vec<Change>,
@@ -275,6 +299,7 @@ fn apply_first(
             }
             Target::Cgroup { cgroup, control } => cgroups.get_mut(cgroup).set(control),
             Target::Move { spec, cgroup } => first_cgroups[spec] = Some(cgroup),
+            Target::Online(_) => {}
         }
     }
     Ok(())
@@ -374,6 +399,7 @@ fn new_kernel(
         states: state_flags(policy.abi),
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
+        online: Online::new(config.topology.all()),
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
         rt: RtQueues::new(0, false),

@@ -56,18 +56,21 @@ impl Machine {
             self.kernel.task_mut(slot).immed = false;
             self.kernel.task(slot).publish_flags(self.program.memory(), &self.kernel.states)?;
         }
+        // `scx_rq_online`: the scheduler knows that the CPU goes, and the task is about to leave it.
+        let goes = !self.kernel.is_online(cpu);
         let task = self.kernel.task(slot);
-        if task.ddsp.is_some() && !self.broken {
+        if task.ddsp.is_some() && !self.broken && !goes {
             return self.kernel.direct_dispatch(self.program.memory(), slot, enq_flags);
         }
         let core_only = task.exiting && self.policy.ops.flags & ops_flag::ENQ_EXITING == 0;
-        if core_only || !self.has(Op::Enqueue) {
+        if core_only || goes || !self.has(Op::Enqueue) {
             let mem = self.program.memory();
-            self.kernel.counters.skipped_exiting += u64::from(core_only);
+            self.kernel.counters.skipped_exiting += u64::from(core_only && !goes);
             self.kernel.set_default_slice(mem, slot)?;
             self.kernel.task_mut(slot).ddsp = None;
             let node = self.kernel.topology.node_of(cpu);
-            let target = if core_only { DsqRef::Local(cpu) } else { DsqRef::Global(node) };
+            let to_local = core_only || goes;
+            let target = if to_local { DsqRef::Local(cpu) } else { DsqRef::Global(node) };
             return self.kernel.dispatch_enqueue(mem, target, slot, enq_flags);
         }
         self.kernel.qseq += 1;

@@ -16,6 +16,7 @@ mod enable;
 mod enqueue;
 mod fork;
 mod higher;
+mod hotplug;
 mod hrtimer;
 mod locks;
 mod rt;

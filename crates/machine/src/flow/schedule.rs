@@ -31,6 +31,10 @@ impl Machine {
     /// task is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
+        let stops = self.kernel.cpus[cpu as usize].stop_requested;
+        if stops && blocks.is_none() {
+            return self.go_offline(cpu);
+        }
         let meter = self.meter();
         let prev = self.kernel.cpus[cpu as usize].curr();
         let mut prev_state = TaskState::Runnable;
@@ -59,6 +63,8 @@ impl Machine {
             let ns = self.policy_ns(insns);
             self.kernel.charge_irqs_off(cpu, ns);
         }
+        // What leaves by itself leaves first; the stopper comes in the pass after that.
+        self.kernel.rq(cpu).need_resched |= stops;
         self.kernel.limit_passes(cpu, prev.is_none() && next.is_none());
         self.kernel.run_deferred(self.program.memory(), cpu)
     }

@@ -41,7 +41,7 @@ impl Machine {
         if self.broken || self.kernel.exit.is_some() {
             return;
         }
-        self.kernel.this_cpu = run.cpu();
+        self.kernel.this_cpu = self.kernel.interrupted_cpu(run.cpu());
         let function = run.function;
         let name =
             format!("the loader's program {}", self.policy.image.linked().functions[function].name);
@@ -78,8 +78,9 @@ impl Machine {
     /// The programs of each full second, at the cost of their instructions.
     pub(crate) fn programs_event(&mut self) -> Step {
         for run in self.policy.setup.each_second.clone() {
-            self.on_cpu(run.cpu(), |machine| {
-                machine.at_its_cost(run.cpu(), |machine| {
+            let cpu = self.kernel.interrupted_cpu(run.cpu());
+            self.on_cpu(cpu, |machine| {
+                machine.at_its_cost(cpu, |machine| {
                     machine.run_program(&run);
                     Ok(())
                 })

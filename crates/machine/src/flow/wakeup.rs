@@ -70,14 +70,12 @@ impl Machine {
     ) -> Step<(u32, bool)> {
         let task = self.kernel.task(slot);
         if task.allowed_count <= 1 {
-            let only = task.allowed.as_ref().and_then(|mask| mask.first());
-            return Ok((only.unwrap_or(prev_cpu), false));
+            let only = task.allowed.as_ref().and_then(|mask| mask.first()).unwrap_or(prev_cpu);
+            return Ok((self.vet_cpu(slot, only)?, false));
         }
         if task.rt.is_rt() {
             let cpu = self.select_cpu_rt(slot, prev_cpu);
-            let allowed = self.kernel.task(slot).allows(cpu);
-            let cpu = if allowed { cpu } else { self.kernel.fallback_cpu(slot, cpu) };
-            return Ok((cpu, true));
+            return Ok((self.vet_cpu(slot, cpu)?, true));
         }
         let mut cpu = prev_cpu;
         if self.has(Op::SelectCpu) {
@@ -98,11 +96,15 @@ impl Machine {
                 self.kernel.task_mut(slot).ddsp = Some((dsq::LOCAL, 0));
             }
         }
-        if !self.kernel.task(slot).allows(cpu) {
-            self.kernel.counters.select_cpu_fallbacks += 1;
-            cpu = self.kernel.fallback_cpu(slot, cpu);
-        }
-        Ok((cpu, true))
+        let vetted = self.vet_cpu(slot, cpu)?;
+        self.kernel.counters.select_cpu_fallbacks += u64::from(vetted != cpu);
+        Ok((vetted, true))
+    }
+
+    /// The end of `select_task_rq`: the CPU that was chosen if the task may be put there, else another one.
+    #[inline]
+    fn vet_cpu(&mut self, slot: Slot, cpu: u32) -> Step<u32> {
+        if self.kernel.may_be_on(slot, cpu) { Ok(cpu) } else { self.select_fallback(slot) }
     }
 
     /// An interrupt of the CPU where the task went to sleep ends the sleep.
@@ -117,7 +119,7 @@ impl Machine {
             self.kernel.events.arm(EventHandle::Task(slot.0), now);
             return Ok(());
         }
-        let cpu = self.kernel.task(slot).cpu;
+        let cpu = self.kernel.interrupted_cpu(self.kernel.task(slot).cpu);
         self.on_cpu(cpu, |machine| {
             let ns = match (by_device, machine.kernel.cpus[cpu as usize].is_idle()) {
                 (true, _) => machine.kernel.cost.timer_irq_ns,

@@ -6,8 +6,6 @@ const fn f(name: &'static str) -> Feature {
     Feature::new(name)
 }
 
-/// Members that are never called, since no CPU comes or goes.
-const NO_HOTPLUG: &str = "never called: every CPU is online from beginning to end";
 /// Members for a scheduler below another one.
 const NO_SUB: &str = "never called: there are no sub-schedulers";
 
@@ -44,8 +42,8 @@ pub(crate) const CALLBACKS: &[Feature] = &[
     f("cgroup_set_idle").since(6, 19),
     f("sub_attach").since(7, 1).absent(NO_SUB),
     f("sub_detach").since(7, 1).absent(NO_SUB),
-    f("cpu_online").absent(NO_HOTPLUG),
-    f("cpu_offline").absent(NO_HOTPLUG),
+    f("cpu_online"),
+    f("cpu_offline"),
     f("init"),
     f("exit"),
     f("cpu_acquire"),
@@ -57,8 +55,8 @@ pub(crate) const CID_NAMES: [(&str, Feature); 5] = [
     ("select_cpu", f("select_cid").since(7, 2)),
     ("set_cpumask", f("set_cmask").since(7, 2)),
     ("dump_cpu", f("dump_cid").since(7, 2)),
-    ("cpu_online", f("cid_online").since(7, 2).absent(NO_HOTPLUG)),
-    ("cpu_offline", f("cid_offline").since(7, 2).absent(NO_HOTPLUG)),
+    ("cpu_online", f("cid_online").since(7, 2)),
+    ("cpu_offline", f("cid_offline").since(7, 2)),
 ];
 
 /// The data members.
@@ -67,7 +65,8 @@ pub(crate) const DATA: &[Feature] = &[
     f("flags"),
     f("timeout_ms"),
     f("exit_dump_len").but("up to 4 MiB"),
-    f("hotplug_seq").absent("not read: no CPU comes or goes"),
+    f("hotplug_seq")
+        .but("compared when the scheduler is loaded; one for each CPU has come at the boot"),
     f("sub_cgroup_id").since(7, 1).absent("not read: there are no sub-schedulers"),
     f("name"),
 ];

@@ -13,7 +13,7 @@ const NO_BYPASS: &str = "0: nothing bypasses the scheduler while it is in charge
 /// The members of `struct scx_event_stats`, in the kernel's order.
 pub(crate) const EVENTS: &[Feature] = &[
     f("SCX_EV_SELECT_CPU_FALLBACK"),
-    f("SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE").but("0: every CPU is online"),
+    f("SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE"),
     f("SCX_EV_DISPATCH_KEEP_LAST"),
     f("SCX_EV_ENQ_SKIP_EXITING"),
     f("SCX_EV_ENQ_SKIP_MIGRATION_DISABLED").but("0: every task can migrate"),

@@ -6,8 +6,6 @@ const fn f(name: &'static str) -> Feature {
     Feature::new(name)
 }
 
-/// No CPU leaves or joins the machine.
-const ALL_ONLINE: &str = "every CPU is online";
 /// The speed of CPUs.
 const FULL_SPEED: &str = "every CPU runs at full speed, 1024";
 /// References to tasks, cgroups and masks.
@@ -65,7 +63,7 @@ pub(crate) const SCX: &[Feature] = &[
     f("scx_bpf_get_idle_smtmask_node").since(6, 15),
     f("scx_bpf_put_idle_cpumask").but(NOT_COUNTED),
     f("scx_bpf_get_possible_cpumask"),
-    f("scx_bpf_get_online_cpumask").but(ALL_ONLINE),
+    f("scx_bpf_get_online_cpumask"),
     f("scx_bpf_put_cpumask").but(NOT_COUNTED),
     f("scx_bpf_kick_cpu"),
     f("scx_bpf_cpuperf_cap").but(FULL_SPEED),
@@ -94,7 +92,7 @@ pub(crate) const SCX: &[Feature] = &[
     f("scx_bpf_task_cid").since(7, 2),
     f("scx_bpf_this_cid").since(7, 2),
     f("scx_bpf_nr_cids").since(7, 2),
-    f("scx_bpf_nr_online_cids").since(7, 2).but(ALL_ONLINE),
+    f("scx_bpf_nr_online_cids").since(7, 2),
     f("scx_bpf_kick_cid").since(7, 2),
     f("scx_bpf_cid_curr").since(7, 2),
     f("scx_bpf_cidperf_cap").since(7, 2).but(FULL_SPEED),

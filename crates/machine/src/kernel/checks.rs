@@ -144,6 +144,11 @@ impl Kernel {
     fn check_cpu(&mut self, cpu: u32) {
         let rq = &self.cpus[cpu as usize];
         let (idle, counted) = (rq.is_idle(), rq.nr_running());
+        if !self.is_online(cpu) && (!idle || counted > 0) {
+            let what = format!("it is offline, and has {counted} runnable tasks");
+            self.violate_cpu(Invariant::Offline, cpu, what);
+        }
+        let rq = &self.cpus[cpu as usize];
         if idle && !rq.need_resched && !self.queues.is_empty(rq.local) {
             let what = "it is idle while its local queue holds a task".to_owned();
             self.violate_cpu(Invariant::LostWakeup, cpu, what);
@@ -220,8 +225,9 @@ impl Kernel {
         let resting: Vec<u32> = (0..self.nr_cpus())
             .filter(|cpu| {
                 let on = audit.cpus[*cpu as usize];
-                let rests = on.task == TaskId::IDLE && now - on.since_ns > bound_ns;
-                rests && !self.late.has_cpu(*cpu)
+                let since_ns = on.since_ns.max(self.cpus[*cpu as usize].online_since_ns);
+                let rests = on.task == TaskId::IDLE && now - since_ns > bound_ns;
+                rests && self.is_online(*cpu) && !self.late.has_cpu(*cpu)
             })
             .collect();
         if resting.is_empty() {

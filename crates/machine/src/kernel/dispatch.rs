@@ -190,14 +190,16 @@ impl Kernel {
     }
 
     /// `task_can_run_on_remote_rq`: whether the scheduler may move a task to a CPU; with `report`, a wrong CPU ejects
-    /// it.
+    /// it, and one that is offline is counted.
     pub(crate) fn can_run_remote(&mut self, slot: Slot, cpu: u32, report: bool) -> bool {
         let allowed = self.task(slot).allows(cpu);
         if !allowed && report {
             let task = self.describe(slot);
             self.error(format!("SCX_DSQ_LOCAL[_ON] target CPU {cpu} not allowed for {task}"));
         }
-        allowed
+        let online = self.is_online(cpu);
+        self.counters.local_dispatches_offline += u64::from(allowed && !online && report);
+        allowed && online
     }
 
     /// `move_remote_task_to_local_dsq`: deactivate there, activate here. The task is between run queues meanwhile, so

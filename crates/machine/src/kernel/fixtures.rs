@@ -11,6 +11,7 @@ impl Kernel {
     /// Writes what programs see of the machine itself: masks, run queues, idle tasks.
     pub(crate) fn write_fixtures(&self, mem: &Memory) -> Result<(), Trap> {
         write_mask(mem, self.masks.possible, &self.all_cpus)?;
+        write_mask(mem, self.masks.online, &self.online.mask)?;
         for (cpu, rq) in (0..).zip(&self.cpus) {
             let idle = rq.idle_addr;
             mem.store_u32(rq.addr + rq_field::CPU, cpu)?;

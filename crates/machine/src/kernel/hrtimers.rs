@@ -267,6 +267,20 @@ impl Kernel {
         self.program_timer(armed.cpu);
     }
 
+    /// `migrate_hrtimer_list`: the timers of a CPU, and what is left of its timer interrupt, go to another CPU.
+    pub(crate) fn move_sleeps(&mut self, cpu: u32, to: u32) {
+        let mut left = std::mem::take(&mut self.cpus[cpu as usize].timers);
+        while let Some(timer) = left.queue.pop() {
+            if !timer.is_stale(&self.tasks)
+                && let Some(armed) = &mut self.tasks[timer.slot()].timer
+            {
+                armed.cpu = to;
+                self.cpus[to as usize].timers.queue.push(timer);
+            }
+        }
+        self.program_timer(to);
+    }
+
     /// What the interrupt under way on a CPU does next; `None`: it is over.
     #[inline]
     pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {

@@ -7,17 +7,17 @@ use crate::abi::{PICK_IDLE_CORE, wake};
 use crate::cpuset::{CpuMask, MASK_WORDS, SelectCpu};
 
 impl Kernel {
-    /// The CPUs on which a task may run.
+    /// The CPUs on which a task may run (`p->cpus_ptr`), online or not.
     #[inline]
     pub(crate) fn allowed(&self, slot: Slot) -> CpuMask {
         self.task(slot).allowed.as_deref().copied().unwrap_or(self.all_cpus)
     }
 
-    /// A CPU goes idle, or has something to run (`update_builtin_idle`).
+    /// A CPU goes idle, or has something to run (`update_builtin_idle`). One that is offline is not there to be found.
     #[inline]
     pub(crate) fn mark_idle(&mut self, cpu: u32, idle: bool) {
         if self.builtin_idle {
-            self.idle.update(cpu, idle);
+            self.idle.update(cpu, idle && self.is_online(cpu));
         }
     }
 
@@ -64,13 +64,6 @@ impl Kernel {
     /// `cpumask_any_distribute`: the next CPU of a mask after the one that this CPU got last.
     pub(crate) fn any_distribute(&mut self, mask: &CpuMask) -> Option<u32> {
         self.cpus[self.this_cpu as usize].distribute(mask)
-    }
-
-    /// `select_fallback_rq`: an allowed CPU when the chosen one is not, on the same node if there is one.
-    pub(crate) fn fallback_cpu(&self, slot: Slot, cpu: u32) -> u32 {
-        let allowed = self.allowed(slot);
-        let near = allowed.first_and(self.topology.node(cpu));
-        near.or_else(|| allowed.first()).unwrap_or(cpu)
     }
 
     /// Copies the idle masks to where programs see them, once a program has asked for them in this callback.

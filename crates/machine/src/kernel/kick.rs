@@ -42,10 +42,11 @@ impl Kicks {
 }
 
 impl Kernel {
-    /// `resched_curr`: the current task of a CPU must leave. Another CPU gets an interrupt.
+    /// `resched_curr`: the current task of a CPU must leave. Another CPU gets an interrupt; one that is offline does not.
     pub(crate) fn resched_curr(&mut self, cpu: u32) {
+        let is_online = self.is_online(cpu);
         let rq = &mut self.cpus[cpu as usize];
-        if rq.need_resched {
+        if rq.need_resched || !is_online {
             return;
         }
         rq.need_resched = true;
@@ -159,8 +160,8 @@ impl Kernel {
 
     /// `kick_one_cpu`, and the wait for the CPU that follows it.
     fn kick_one(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        if self.running_priority(cpu) > 0 {
-            // The scheduler has no control over the CPU.
+        if self.running_priority(cpu) > 0 || !self.is_online(cpu) {
+            // The scheduler has no control over the CPU, or there is none.
             return Ok(());
         }
         let flags = u64::from(self.kicks.flags[cpu as usize]);

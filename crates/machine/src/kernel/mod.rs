@@ -19,6 +19,7 @@ mod immediate;
 mod kick;
 mod late;
 mod log;
+mod online;
 mod origin;
 mod permission;
 mod queues;
@@ -61,6 +62,7 @@ pub(crate) use immediate::{Again, Reenqueue};
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use log::Log;
+pub(crate) use online::{Hotplug, Online};
 pub(crate) use permission::Permission;
 pub(crate) use rq::Rq;
 pub(crate) use rt::{RtEntity, RtQueues};
@@ -117,8 +119,9 @@ pub(crate) struct Kernel {
     /// How the state of a task is written.
     pub(crate) states: StateFlags,
     pub(crate) idle: IdleCpus,
-    /// All CPUs of the machine.
+    /// All CPUs of the machine (`cpu_possible_mask`).
     pub(crate) all_cpus: CpuMask,
+    pub(crate) online: Online,
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
     pub(crate) queues: DispatchQueues,
@@ -171,7 +174,7 @@ pub(crate) struct Kernel {
     pub(crate) picks_in_order: bool,
     /// The first rule that was seen to be broken.
     pub(crate) violation: Option<Violation>,
-    /// Guest addresses of cpumasks that the kernel shows: possible (and online) CPUs, idle CPUs, idle cores, none.
+    /// Guest addresses of cpumasks that the kernel shows: possible CPUs, online ones, idle CPUs, idle cores, none.
     pub(crate) masks: GuestMasks,
     /// The running callback has asked for the idle masks.
     pub(crate) idle_shown: bool,
@@ -203,6 +206,7 @@ pub(crate) struct Kernel {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GuestMasks {
     pub(crate) possible: u64,
+    pub(crate) online: u64,
     pub(crate) idle_cpu: u64,
     pub(crate) idle_smt: u64,
     pub(crate) none: u64,

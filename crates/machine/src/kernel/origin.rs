@@ -110,22 +110,29 @@ impl Kernel {
         let related = |past: &&Called| {
             past.cpu == called.cpu || (called.task != TaskId::IDLE && past.task == called.task)
         };
+        // A callback without a kind of its own in the trace is known by its function.
+        let op = function.filter(|_| called.kind == CallbackKind::Other).and_then(|function| {
+            Op::ALL.iter().find(|op| policy.ops.function(**op) == Some(function))
+        });
+        let program = function.and_then(|function| policy.image.linked().functions.get(function));
+        let traced = program.filter(|program| is_traced(&program.section));
+        let name = match (traced, op) {
+            (Some(program), _) => format!("{} ({})", program.name, program.section),
+            (None, Some(op)) => format!("ops.{}()", op.name()),
+            (None, None) => callback_name(called.kind),
+        };
+        let is_it = |past: &Called| past.kind == called.kind && past.time_ns == called.time_ns;
         let past = |past: &Called| PastCall {
             time_ns: past.time_ns,
             cpu: past.cpu,
-            callback: callback_name(past.kind),
+            callback: if is_it(past) { name.clone() } else { callback_name(past.kind) },
             task: self.describe_id(past.task),
         };
         let latest = self.history.latest().filter(related).take(CALLS_SHOWN);
         let mut calls: Vec<PastCall> = latest.map(past).collect();
         calls.reverse();
-        let program = function.and_then(|function| policy.image.linked().functions.get(function));
-        let traced = program.filter(|program| is_traced(&program.section));
         let origin = Origin {
-            callback: match traced {
-                Some(program) => format!("{} ({})", program.name, program.section),
-                None => callback_name(called.kind),
-            },
+            callback: name,
             task: self.describe_id(called.task),
             cpu: called.cpu,
             places,

@@ -32,12 +32,16 @@ pub(crate) struct Rq {
     pub(crate) released: bool,
     /// A signal's interrupt is on its way.
     pub(crate) signalled: bool,
+    /// The CPU is to go offline: its stopper thread is the next to run.
+    pub(crate) stop_requested: bool,
     /// What activating the tasks on its wake list takes, ns.
     pub(crate) wake_list_ns: u64,
     /// Its timers, and its timer interrupt.
     pub(crate) timers: Hrtimers,
     /// How long it has run tasks, and how long its idle task.
     pub(crate) time: CpuTime,
+    /// Since when it is online, or offline, ns.
+    pub(crate) online_since_ns: u64,
     /// Guest address of its `struct rq`.
     pub(crate) addr: u64,
     /// Guest address of its idle task.
@@ -70,9 +74,11 @@ impl Rq {
             in_balance: false,
             released: false,
             signalled: false,
+            stop_requested: false,
             wake_list_ns: 0,
             timers: Hrtimers::default(),
             time: CpuTime::default(),
+            online_since_ns: 0,
             addr,
             idle_addr,
             pass_time_ns: 0,

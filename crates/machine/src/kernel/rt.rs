@@ -202,7 +202,7 @@ impl Kernel {
         if task.allowed_count <= 1 {
             return None;
         }
-        let allowed = self.allowed(slot);
+        let allowed = self.usable(slot);
         let lowest = allowed.iter().map(|cpu| self.rt.highest(cpu)).min()?;
         if lowest >= priority {
             return None;

@@ -69,6 +69,13 @@ impl Timers {
         self.last_ns == now_ns && self.at_once > EXPIRIES_AT_ONCE_MAX
     }
 
+    /// Timers that expire on one CPU expire on another from now on.
+    pub(crate) fn leave(&mut self, cpu: u32, to: u32) {
+        for timer in self.armed.iter_mut().flatten().filter(|timer| timer.cpu == cpu) {
+            timer.cpu = to;
+        }
+    }
+
     /// Takes the timer of a number that is due or cancelled.
     pub(crate) fn take(&mut self, number: u32) -> Option<Timer> {
         let timer = self.armed.get_mut(number as usize)?.take()?;

@@ -14,7 +14,7 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_task_cid", task_cid),
     ("scx_bpf_this_cid", this_cid),
     ("scx_bpf_nr_cids", nr_cids),
-    ("scx_bpf_nr_online_cids", nr_cids),
+    ("scx_bpf_nr_online_cids", nr_online_cids),
     ("scx_bpf_kick_cid", kick_cid),
     ("scx_bpf_cid_curr", cid_curr),
     ("scx_bpf_cidperf_cap", cidperf_cap),
@@ -58,9 +58,14 @@ fn this_cid(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.cids.cid_of(k.this_cpu)))
 }
 
-/// `u32 scx_bpf_nr_cids()`, and how many of them are online: all are.
+/// `u32 scx_bpf_nr_cids()`.
 fn nr_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.nr_cpus()))
+}
+
+/// `u32 scx_bpf_nr_online_cids()`.
+fn nr_online_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(u64::from(k.online.mask.count()))
 }
 
 /// `scx_bpf_kick_cid(cid, flags)`.

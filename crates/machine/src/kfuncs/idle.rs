@@ -19,7 +19,7 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_get_idle_smtmask", get_idle_smtmask),
     ("scx_bpf_put_idle_cpumask", put),
     ("scx_bpf_get_possible_cpumask", possible),
-    ("scx_bpf_get_online_cpumask", possible),
+    ("scx_bpf_get_online_cpumask", online),
     ("scx_bpf_put_cpumask", put),
 ];
 
@@ -179,9 +179,14 @@ fn get_idle_smtmask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     shown(k, mem, addr)
 }
 
-/// `const struct cpumask *scx_bpf_get_possible_cpumask()`; all CPUs are online.
+/// `const struct cpumask *scx_bpf_get_possible_cpumask()`.
 fn possible(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(k.masks.possible)
+}
+
+/// `const struct cpumask *scx_bpf_get_online_cpumask()`: follows what happens.
+fn online(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(k.masks.online)
 }
 
 /// Gives a reference back; there is none to count.

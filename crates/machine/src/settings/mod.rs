@@ -18,6 +18,7 @@ use path::{Places, follow, split};
 pub use read::Value;
 pub use value::Patch;
 use value::Target;
+pub(crate) use value::switch;
 pub use words::Words;
 
 /// Maximum names in a message.
@@ -27,7 +28,7 @@ const LISTED_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The variable's name, or the path of a part of it: `x[1].y`, `x[0..3]` (without element 3), `x[*].y`; or
-    /// `cgroup.PATH.weight`, a cgroup's weight; or `task.NAME.cgroup`, the cgroup of a group of tasks.
+    /// `cgroup.PATH.weight`, a cgroup's weight; `task.NAME.cgroup`, the cgroup of a group of tasks; or `cpu.N.online`.
     pub name: String,
     /// The value as text: a decimal or `0x` number, a length of time (`4ms`) for a variable whose unit is known,
     /// `on`/`off`/`true`/`false`/`1`/`0` for a switch, a name for an enumeration, a text for an array of `char`, or a

@@ -314,7 +314,8 @@ fn range(bits: u32, signed: bool) -> (i128, i128) {
     }
 }
 
-fn switch(value: &str) -> Option<bool> {
+/// A switch as text.
+pub(crate) fn switch(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => Some(true),
         "off" | "false" | "no" | "0" => Some(false),
