@@ -154,6 +154,12 @@ impl MachineFluid {
         self.stale = true;
     }
 
+    /// The machine has so many CPUs from now on.
+    pub(crate) fn set_cpus(&mut self, cpus: u64) {
+        self.cpus = cpus;
+        self.stale = true;
+    }
+
     /// The number of the class of a weight in a group, or of the next lower weight.
     pub(crate) fn class_of(&self, group: usize, weight: u32) -> usize {
         let classes = &self.classes[..self.classes_per_node];

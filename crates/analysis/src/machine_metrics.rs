@@ -13,7 +13,7 @@ pub struct CpuMetrics {
     pub run_ns: u64,
     /// Running the idle task, ns.
     pub idle_ns: u64,
-    /// Not known: before the first switch, around contradictions and after lost events, ns.
+    /// Not known: before the first switch, around contradictions and after lost events; or offline, ns.
     pub unknown_ns: u64,
     /// Switches, those from and to the idle task included.
     pub switches: u64,
@@ -40,7 +40,7 @@ pub struct MachineMetrics {
     pub run_ns: u64,
     /// Idle time of all CPUs, ns.
     pub idle_ns: u64,
-    /// CPU time of which nothing is known, ns.
+    /// CPU time of which nothing is known, and of CPUs that are offline, ns.
     pub unknown_ns: u64,
     /// Switches (`sched_switch`), those from and to the idle task included.
     pub switches: u64,

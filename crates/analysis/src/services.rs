@@ -7,6 +7,8 @@ use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
 pub(crate) struct Services {
     machine: MachineFluid,
     cpus: Vec<CpuFluid>,
+    /// By CPU: whether it is online.
+    online: Vec<bool>,
     tasks: Vec<Service>,
 }
 
@@ -51,7 +53,8 @@ impl Services {
         machine.advance(start_ns);
         let mut cpu = CpuFluid::default();
         cpu.advance(start_ns);
-        Self { machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
+        let online = vec![true; cpus as usize];
+        Self { machine, cpus: vec![cpu; cpus as usize], online, tasks: Vec::new() }
     }
 
     /// [`MachineFluid::add_group`].
@@ -63,6 +66,15 @@ impl Services {
     pub(crate) fn set_group_weight(&mut self, now_ns: u64, group: usize, weight: u32) {
         self.machine.advance(now_ns);
         self.machine.set_group_weight(group, weight);
+    }
+
+    /// A CPU goes offline or comes back: the machine's fluid schedule has one less, or more.
+    pub(crate) fn set_online(&mut self, now_ns: u64, cpu: u32, online: bool) {
+        let Some(known) = self.online.get_mut(cpu as usize) else { return };
+        *known = online;
+        let cpus = self.online.iter().filter(|online| **online).count();
+        self.machine.advance(now_ns);
+        self.machine.set_cpus(cpus as u64);
     }
 
     /// Enters the next task.

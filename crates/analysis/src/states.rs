@@ -118,7 +118,7 @@ impl Task {
 /// A CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Cpu {
-    /// The task that runs, [`TaskId::IDLE`] for none; `None`: that is not known.
+    /// The task that runs, [`TaskId::IDLE`] for none; `None`: that is not known, or the CPU is offline.
     pub running: Option<TaskId>,
     /// Since when, ns.
     pub since_ns: u64,
@@ -311,7 +311,7 @@ impl States {
             EventKind::Waking { task, waker, target_cpu } => {
                 self.on_waking(task, waker, target_cpu, observer);
             }
-            _ => self.take_rarer(event, observer),
+            _ => self.take_rarer(trace, event, observer),
         }
     }
 
@@ -325,7 +325,7 @@ impl States {
     }
 
     #[inline(never)]
-    fn take_rarer<O: Observer>(&mut self, event: &Event, observer: &mut O) {
+    fn take_rarer<O: Observer>(&mut self, trace: &Trace, event: &Event, observer: &mut O) {
         match event.kind {
             EventKind::Wakeup { task, target_cpu } => {
                 self.on_wakeup(task, target_cpu, false, observer);
@@ -339,6 +339,7 @@ impl States {
             EventKind::Fork { child, .. } => self.on_fork(child, observer),
             EventKind::Exit { task } => self.on_exit(task, observer),
             EventKind::Lost { .. } => self.on_lost(event.cpu, observer),
+            EventKind::Param { label } => self.on_param(trace.label(label), observer),
             EventKind::ContentionBegin { task, lock, .. } => {
                 self.tasks[task.index()].lock = Some(lock);
             }
@@ -346,6 +347,12 @@ impl States {
             _ => {}
         }
     }
+}
+
+/// The CPU that goes offline (false) or comes back (true) with a setting of the run.
+pub(crate) fn hotplug(setting: &str) -> Option<(u32, bool)> {
+    let (cpu, value) = setting.strip_prefix("cpu.")?.split_once(".online=")?;
+    Some((cpu.parse().ok()?, value == "on"))
 }
 
 /// The first and the last instant of a trace, ns.

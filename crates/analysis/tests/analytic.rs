@@ -236,6 +236,32 @@ fn a_tunable_changes_within_its_interval() {
     assert_eq!(series.intervals[3].groups[0].true_mean_slice_ns(), Some(5e6));
 }
 
+/// Two hogs wait in turn on CPU 0 while CPU 1 is offline from 10 to 30 ms: nobody wastes it, and a half is all that is due to
+/// each. It is idle before and after.
+#[test]
+fn a_cpu_that_is_offline_is_not_idle() {
+    let mut tape = Tape::new(2);
+    let hogs = [tape.task("hog/0"), tape.task("hog/1")];
+    hogs.iter().for_each(|hog| {
+        tape.start(0, *hog, 0);
+    });
+    tape.preempt(0, 0, IDLE, hogs[0]);
+    tape.param(10 * MS, "cpu.1.online=off");
+    for (nth, running) in [(1, 0), (2, 1), (3, 0)] {
+        if nth == 3 {
+            tape.param(30 * MS, "cpu.1.online=on");
+        }
+        tape.preempt(nth * 10 * MS, 0, hogs[running], hogs[1 - running]);
+    }
+    let analysis = analyze(&tape.end(40 * MS));
+    let cpu = &analysis.cpus[1];
+    assert_eq!((cpu.run_ns, cpu.idle_ns, cpu.unknown_ns), (0, 20 * MS, 20 * MS));
+    assert_eq!(analysis.machine.idle_while_waiting_ns, 20 * MS);
+    assert_eq!(analysis.machine.idle_while_waiting_longest_ns, 10 * MS);
+    // A whole CPU each for 20 ms, a half of one for 20 ms.
+    assert!(analysis.tasks.iter().all(|hog| hog.figures.fluid_ns.abs_diff(30 * MS) <= 1));
+}
+
 #[test]
 fn lost_events_make_the_cpu_unknown_until_its_next_switch() {
     let mut tape = Tape::new(1);

@@ -2,7 +2,7 @@
 
 use super::Accounting;
 use crate::ParamChange;
-use crate::states::States;
+use crate::states::{States, hotplug};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
 
 impl Accounting {
@@ -91,6 +91,9 @@ impl Accounting {
     }
 
     fn on_param(&mut self, text: String) {
+        if let Some((cpu, online)) = hotplug(&text) {
+            self.services.set_online(self.at_ns, cpu, online);
+        }
         let change = ParamChange { time_ns: self.now_ns, text };
         if let Some(series) = &mut self.series {
             series.at(self.now_ns).params.push(change.clone());

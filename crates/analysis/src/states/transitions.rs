@@ -49,6 +49,19 @@ impl States {
         }
     }
 
+    /// A CPU that has gone offline runs nothing, and is not idle, up to its return or the next switch there.
+    pub(super) fn on_param<O: Observer>(&mut self, setting: &str, observer: &mut O) {
+        let Some((cpu, online)) = super::hotplug(setting) else { return };
+        let Some(now) = self.cpus.get(cpu as usize) else { return };
+        let (from, to) = match online {
+            true => (None, Some(TaskId::IDLE)),
+            false => (Some(TaskId::IDLE), None),
+        };
+        if now.running == from {
+            self.run_on(cpu, to, false, observer);
+        }
+    }
+
     /// After lost events neither the CPU's state is known, nor that of its task and of those in its queue.
     pub(super) fn on_lost<O: Observer>(&mut self, cpu: u32, observer: &mut O) {
         let now_ns = self.now_ns;
