@@ -28,8 +28,7 @@
  * balancer is balance.bpf.h; sets 6.1 and 6.5 choose a CPU at a wake-up (balance_wake.bpf.h) and move tasks later
  * (balance_kinds.bpf.h) as 6.1 does; the balancer weighs the tasks of groups, not their shares. docs/laws/cfs.md
  * states what must hold. Not modelled: bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the
- * long-sleep guard of 6.3 (asleep for 104 days). ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it
- * interrupts.
+ * long-sleep guard of 6.3. ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it interrupts.
  */
 #define BALANCE_RELEASE 6_1
 /* clang-format off */
@@ -488,12 +487,14 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
     return err ?: hrtick_init();
 }
 
+BALANCE_HOTPLUG(cfs)
 EXIT_RECORD(cfs)
 
 SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .enqueue = (void *)cfs_enqueue,
                .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running, .tick = (void *)cfs_tick,
                .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent, .yield = (void *)cfs_yield,
                .init_task = (void *)cfs_init_task, .init = (void *)cfs_init, .exit = (void *)cfs_exit,
+               .cpu_online = (void *)cfs_cpu_online, .cpu_offline = (void *)cfs_cpu_offline,
                .cgroup_init = (void *)cfs_cgroup_init, .cgroup_exit = (void *)cfs_cgroup_exit,
                .cgroup_move = (void *)cfs_cgroup_move, .cgroup_set_weight = (void *)cfs_cgroup_set_weight,
                .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs");

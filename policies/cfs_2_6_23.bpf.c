@@ -356,6 +356,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs2623_init)
     return err ?: balance_init();
 }
 
+BALANCE_HOTPLUG(cfs2623)
 EXIT_RECORD(cfs2623)
 
 SCX_OPS_DEFINE(cfs2623_ops, .select_cpu = (void *)cfs2623_select_cpu, .runnable = (void *)cfs2623_runnable,
@@ -363,4 +364,5 @@ SCX_OPS_DEFINE(cfs2623_ops, .select_cpu = (void *)cfs2623_select_cpu, .runnable 
                .running = (void *)cfs2623_running, .tick = (void *)cfs2623_tick, .stopping = (void *)cfs2623_stopping,
                .quiescent = (void *)cfs2623_quiescent, .yield = (void *)cfs2623_yield,
                .init_task = (void *)cfs2623_init_task, .init = (void *)cfs2623_init, .exit = (void *)cfs2623_exit,
+               .cpu_online = (void *)cfs2623_cpu_online, .cpu_offline = (void *)cfs2623_cpu_offline,
                .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs_2_6_23");

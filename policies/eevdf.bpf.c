@@ -465,6 +465,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
     return err ?: hrtick_init();
 }
 
+BALANCE_HOTPLUG(eevdf)
 EXIT_RECORD(eevdf)
 
 SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .runnable = (void *)eevdf_runnable,
@@ -473,4 +474,6 @@ SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .runnable = (v
                .yield = (void *)eevdf_yield, .init_task = (void *)eevdf_init_task, .init = (void *)eevdf_init,
                .cgroup_init = (void *)eevdf_cgroup_init, .cgroup_exit = (void *)eevdf_cgroup_exit,
                .cgroup_move = (void *)eevdf_cgroup_move, .cgroup_set_weight = (void *)eevdf_cgroup_set_weight,
-               .exit = (void *)eevdf_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "eevdf");
+               .exit = (void *)eevdf_exit, .cpu_online = (void *)eevdf_cpu_online,
+               .cpu_offline = (void *)eevdf_cpu_offline, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
+               .name = "eevdf");

@@ -45,8 +45,20 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(fifo_init)
     return scx_bpf_create_dsq(QUEUE, -1);
 }
 
+/*
+ * A CPU comes or goes: the kernel moves the tasks of one that goes, and the queue is not a CPU's own. Without these two
+ * the kernel would detach the scheduler.
+ */
+void BPF_STRUCT_OPS(fifo_cpu_online, s32 cpu)
+{
+}
+
+void BPF_STRUCT_OPS(fifo_cpu_offline, s32 cpu)
+{
+}
+
 EXIT_RECORD(fifo)
 
 SCX_OPS_DEFINE(fifo_ops, .select_cpu = (void *)fifo_select_cpu, .enqueue = (void *)fifo_enqueue,
                .dispatch = (void *)fifo_dispatch, .init = (void *)fifo_init, .exit = (void *)fifo_exit,
-               .name = "fifo");
+               .cpu_online = (void *)fifo_cpu_online, .cpu_offline = (void *)fifo_cpu_offline, .name = "fifo");

@@ -482,11 +482,13 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
     return err ? err : balance_init();
 }
 
+BALANCE_HOTPLUG(o1)
 EXIT_RECORD(o1)
 
 SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .runnable = (void *)o1_runnable,
                .enqueue = (void *)o1_enqueue, .dispatch = (void *)o1_dispatch, .running = (void *)o1_running,
                .tick = (void *)o1_tick, .stopping = (void *)o1_stopping, .quiescent = (void *)o1_quiescent,
                .yield = (void *)o1_yield, .init_task = (void *)o1_init_task, .enable = (void *)o1_enable,
-               .init = (void *)o1_init, .exit = (void *)o1_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
+               .init = (void *)o1_init, .exit = (void *)o1_exit, .cpu_online = (void *)o1_cpu_online,
+               .cpu_offline = (void *)o1_cpu_offline, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
                .name = "o1");

@@ -437,10 +437,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
     return err ? err : balance_init();
 }
 
+BALANCE_HOTPLUG(rfs)
 EXIT_RECORD(rfs)
 
 SCX_OPS_DEFINE(rfs_ops, .select_cpu = (void *)rfs_select_cpu, .enqueue = (void *)rfs_enqueue,
                .dispatch = (void *)rfs_dispatch, .running = (void *)rfs_running, .tick = (void *)rfs_tick,
                .stopping = (void *)rfs_stopping, .quiescent = (void *)rfs_quiescent, .yield = (void *)rfs_yield,
                .init_task = (void *)rfs_init_task, .init = (void *)rfs_init, .exit = (void *)rfs_exit,
+               .cpu_online = (void *)rfs_cpu_online, .cpu_offline = (void *)rfs_cpu_offline,
                .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "rfs");

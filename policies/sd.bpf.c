@@ -464,10 +464,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
     return balance_init();
 }
 
+BALANCE_HOTPLUG(sd)
 EXIT_RECORD(sd)
 
 SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .runnable = (void *)sd_runnable,
                .enqueue = (void *)sd_enqueue, .dispatch = (void *)sd_dispatch, .running = (void *)sd_running,
                .tick = (void *)sd_tick, .stopping = (void *)sd_stopping, .quiescent = (void *)sd_quiescent,
                .yield = (void *)sd_yield, .init_task = (void *)sd_init_task, .init = (void *)sd_init,
-               .exit = (void *)sd_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "sd");
+               .exit = (void *)sd_exit, .cpu_online = (void *)sd_cpu_online, .cpu_offline = (void *)sd_cpu_offline,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "sd");

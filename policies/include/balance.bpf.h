@@ -64,6 +64,7 @@
  *     dispatch:    balance_run(cpu);                                         // first
  *                  pick from own queues; if there is nothing: if (newidle_balance(cpu)) pick again;
  *                  if nothing came: balance_nothing_came(cpu);
+ *     cpu_online, cpu_offline:  BALANCE_HOTPLUG(mine)                        // balance_hotplug.bpf.h
  *     running:     if (t->cpu != scx_bpf_task_cpu(p)) move the accounting    // a remote CPU's move_to_local
  *                  if it bypassed dispatch, and a better one waits, and ask_for_choice(cpu): kick this CPU
  *
@@ -255,6 +256,7 @@ static __always_inline s32 balance_init(void)
 {
     u32 cpu, level;
 
+    note_offline();
     make_domains();
     for_range (cpu, nr_cpus) {
         struct balance_cpu *b = balance_of(cpu);
@@ -287,5 +289,7 @@ static __always_inline s32 balance_init(void)
     }
     return 0;
 }
+
+#include "balance_hotplug.bpf.h"
 
 #endif

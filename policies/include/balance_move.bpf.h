@@ -15,7 +15,7 @@
  * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false,
  * so a task moves; 256 - 1024 is negative, so one is enough. A task of nice -5 (3121) stays: 1560 > 768.
  *
- * A CPU that is about to go offline has left the kernel's domains, but the scheduler is not notified: it may still
+ * A CPU that is about to go offline has left the kernel's domains, but the scheduler is notified later: it may still
  * take tasks, which the kernel does not run there, and which their own CPU does not see. So a CPU to which nothing
  * came although tasks are in its queues gives back what it took (give_back), and takes nothing for a while.
  */
@@ -142,7 +142,7 @@ SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
     return b->moved;
 }
 
-/* Returns tasks that wait here to the CPUs that they were taken from. Only in dispatch. */
+/* Returns tasks that wait here to the CPUs that they were taken from. In dispatch, or when the CPU has gone offline. */
 SEPARATE void give_back(u32 cpu)
 {
     u32 i, turn;

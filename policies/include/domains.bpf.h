@@ -16,7 +16,9 @@
  * has SMT {4,5}, MC {0...7} with 4 groups, and NODE {0...15} with 2 groups; DOMAIN_CPU would have one group.
  *
  * CPUs are sorted so that each unit is a contiguous range. So a unit is two numbers, a group is walked by counting,
- * and no bitmaps are needed. All arrays are built once, in init().
+ * and no bitmaps are needed. The arrays are built in init(), and anew when a CPU comes or goes
+ * (balance_hotplug.bpf.h): CPUs that are offline stand behind the others, each a unit by itself, so they have no domain
+ * (cpu_attach_domain with NULL).
  *
  * Power of a group (cpu_power): BALANCE_SCALE, whatever it holds: threads, and the cores of a cache, share resources,
  * and a group shall take one task while other groups are idle (init_sched_groups_power). A node has one BALANCE_SCALE
@@ -98,6 +100,14 @@ struct unit units[UNIT_SPACE];
 bool groups_are_cpus[DOMAIN_LEVELS];
 /* Whether each CPU's index in cpu_order is its number. */
 bool cpus_in_order;
+/* Bit c: CPU c is offline. And the CPUs that are not, the first of cpu_order. */
+u64 offline_cpus[WAITING_WORDS];
+u32 nr_online;
+
+static __always_inline bool is_offline(u32 cpu)
+{
+    return READ_ONCE(*cpu_word(offline_cpus, cpu)) & 1ULL << (cpu & 63);
+}
 
 static __always_inline u32 cpu_at(u32 place)
 {
@@ -177,7 +187,7 @@ SEPARATE void sort_cpus(u32 key_kind)
 
     for_range (i, MAX_CPUS)
         sort_start[i & (MAX_CPUS - 1)] = 0;
-    for_range (i, nr_cpus) {
+    for_range (i, nr_online) {
         u32 cpu = cpu_at(i);
         u32 key = key_kind == 0 ? topology_core[cpu] : key_kind == 1 ? topology_llc[cpu] : topology_node[cpu];
 
@@ -191,7 +201,7 @@ SEPARATE void sort_cpus(u32 key_kind)
         *start = (u16)sum;
         sum += count;
     }
-    for_range (i, nr_cpus) {
+    for_range (i, nr_online) {
         u32 cpu = sort_from[i & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
         u32 key = key_kind == 0 ? topology_core[cpu] : key_kind == 1 ? topology_llc[cpu] : topology_node[cpu];
         u16 *start = &sort_start[key & (MAX_CPUS - 1)];
@@ -225,6 +235,9 @@ SEPARATE void find_units(bool flat)
         u32 place = i & (MAX_CPUS - 1), cpu = cpu_at(place);
         u32 shared = place ? shared_kind(cpu_at(place - 1), cpu, flat) : UNIT_KINDS;
 
+        if (place >= nr_online)
+            shared = UNIT_KINDS;
+
         cpu_place[cpu] = (u16)place;
         if (cpu != place)
             cpus_in_order = false;
@@ -245,14 +258,46 @@ SEPARATE void find_units(bool flat)
     }
 }
 
-/* Builds the domains from the topology. In init, after create_cpu_queues(). */
-static __always_inline void make_domains(void)
+/* In init: the CPUs that are offline already. */
+static __always_inline void note_offline(void)
+{
+    const cpumask_t *online = scx_bpf_get_online_cpumask();
+    u32 cpu;
+
+    for_range (cpu, nr_cpus) {
+        if (!bpf_cpumask_test_cpu(cpu, online))
+            set_cpu_bit(offline_cpus, cpu);
+    }
+    scx_bpf_put_cpumask(online);
+}
+
+/* CPUs that are in cpu_order so far, while it is filled. */
+u32 nr_placed;
+
+/* Puts the CPUs that are offline, or those that are not, behind those in cpu_order. */
+static __always_inline void put_in_order(bool offline)
+{
+    u32 i;
+
+    for_range (i, nr_cpus) {
+        if (is_offline(i) != offline)
+            continue;
+        cpu_order[BOUNDED(nr_placed, MAX_CPUS)] = (u16)i;
+        nr_placed++;
+    }
+}
+
+/* Builds the domains from the topology. In init, after create_cpu_queues(); and when a CPU comes or goes. */
+SEPARATE void make_domains(void)
 {
     bool flat = nr_cpus > 1;
     u32 i;
 
+    nr_placed = 0;
+    put_in_order(false);
+    nr_online = nr_placed;
+    put_in_order(true);
     for_range (i, nr_cpus) {
-        cpu_order[i & (MAX_CPUS - 1)] = (u16)i;
         if (topology_core[i & (MAX_CPUS - 1)] != topology_core[0])
             flat = false;
     }

@@ -117,9 +117,13 @@ fn report(subject: &Subject, case: Case, fault: &Fault) -> String {
     let small = case.shrink(SHRINKING_RUNS, |case| run(subject, case).is_err());
     let last = run(subject, &small).expect_err("it failed a moment ago");
     let bound = subject.idle_bound_ns.map_or(String::new(), |ns| format!(" --idle-bound {ns}ns"));
+    let change = |setting: &Setting| {
+        Some(format!(" --at {}ns:{}={}", setting.at_ns?, setting.name, setting.value))
+    };
+    let changes: String = subject.settings.iter().filter_map(change).collect();
     format!(
         "{}: seed {seed}: {fault:?}\n\nthe smallest workload that still fails ({last:?}):\n\n{small}\n\
-         fairground run case.toml --sched {} --topology {} --hz {} --seed {seed} --check{bound} --duration {}ms\n",
+         fairground run case.toml --sched {} --topology {} --hz {} --seed {seed} --check{bound}{changes} --duration {}ms\n",
         subject.name,
         subject.name,
         small.topology,
@@ -190,6 +194,40 @@ fn work_is_conserved_where_no_task_is_pinned() {
                 panic!("{}", report(&subject, case, &fault));
             }
         }
+    }
+}
+
+/// CPUs that come and go at random times of a case, often the same one several times.
+fn comings_and_goings(case: &Case) -> Vec<Setting> {
+    const CHANGES: u64 = 24;
+    let mut random = Random(case.seed ^ 0xc9);
+    let change = |_| {
+        let cpu = random.within(1, u64::from(case.cpus.min(8)) - 1);
+        let at_ns = random.within(0, case.chaos_ns());
+        let value = if random.one_in(2) { "on" } else { "off" };
+        Setting::at(at_ns, &format!("cpu.{cpu}.online"), value)
+    };
+    (0..CHANGES).map(change).collect()
+}
+
+/// The same while CPUs come and go, at random times: nothing runs on a CPU that is offline, no task is lost, and every task
+/// ends.
+#[test]
+fn every_scheduler_holds_while_cpus_come_and_go() {
+    let mut subjects = all_subjects();
+    let seed = from_environment("FAIRGROUND_SEED", SEED) + 2000;
+    let cases = from_environment("FAIRGROUND_CASES", 2 * subjects.len() as u64);
+    for number in 0..cases {
+        let (round, which) = (number as usize / subjects.len(), number as usize % subjects.len());
+        let size = SIZES[1 + (round + which) % (SIZES.len() - 1)];
+        let case = Case::new(seed + number, &[size], &KINDS).with_real_time();
+        let subject = &mut subjects[which];
+        let own = subject.settings.len();
+        subject.settings.extend(comings_and_goings(&case));
+        if let Err(fault) = run(subject, &case) {
+            panic!("{}", report(subject, case, &fault));
+        }
+        subject.settings.truncate(own);
     }
 }
 

@@ -66,8 +66,6 @@ pub struct SchedulerReport {
     pub reload_max_ms: u64,
     /// Number of times that a CPU went off line and came back.
     pub hotplugs: u32,
-    /// Number of restarts that the kernel requested.
-    pub restarts: u32,
     /// Workers: tasks of the load, programs beside it, and the reported workers of these.
     pub workers: usize,
     /// Operations that the slowest of them finished.

@@ -45,7 +45,10 @@ pub struct Task(u64);
 
 type Kfunc = (&'static str, HostFn<OneCpu>);
 
-const KFUNCS: [Kfunc; 23] = [
+/// The address of the mask of online CPUs, which nothing reads.
+const ONLINE: u64 = u64::MAX;
+
+const KFUNCS: [Kfunc; 25] = [
     ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
     ("scx_bpf_task_cpu", |k, _, _| Ok(k.home)),
     ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
@@ -74,7 +77,12 @@ const KFUNCS: [Kfunc; 23] = [
     ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("the test selects the CPU"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
     ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("the test selects the CPU"))),
-    ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
+    ("scx_bpf_get_online_cpumask", |_, _, _| Ok(ONLINE)),
+    ("scx_bpf_put_cpumask", |_, _, _| Ok(0)),
+    ("bpf_cpumask_test_cpu", |_, _, [_, mask, ..]| match mask {
+        ONLINE => Ok(1),
+        _ => Err(Trap::host("there is one CPU")),
+    }),
     ("bpf_iter_scx_dsq_new", |k, mem, [it, queue, flags, ..]| {
         let mut left = k.in_order(mem, queue)?;
         if flags & FROM_THE_END == 0 {
