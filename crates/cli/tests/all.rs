@@ -13,6 +13,7 @@ mod drawn;
 mod experiments;
 mod failures;
 mod follow;
+mod hotplug;
 mod interrupt;
 mod load;
 mod loader;

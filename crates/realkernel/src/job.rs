@@ -187,14 +187,14 @@ impl Patch {
     }
 }
 
-/// A feature or tunable of the kernel.
+/// A feature or tunable of the kernel, or whether a CPU is online.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Knob {
     /// Its name: a feature of `/sys/kernel/debug/sched/features` (`GENTLE_FAIR_SLEEPERS`), a file of
-    /// `/sys/kernel/debug/sched` (`min_granularity_ns`), or a file of `/proc/sys/kernel`.
+    /// `/sys/kernel/debug/sched` (`min_granularity_ns`), a file of `/proc/sys/kernel`, or `cpu.N.online`.
     pub name: String,
-    /// The value: `on` or `off` for a feature, else the text for the file.
+    /// The value: `on` or `off` for a feature and a CPU, else the text for the file.
     pub value: String,
     /// Time from the start of the run, ns; `None`: before it.
     pub at_ns: Option<u64>,

@@ -1,4 +1,5 @@
-//! Knobs of the kernel: features and tunables of its scheduler, restored at the end of a run.
+//! Knobs of the kernel: features and tunables of its scheduler, and CPUs that can go offline, restored at the end of a
+//! run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,8 +36,26 @@ pub enum KnobError {
         /// The kernel's error.
         error: io::Error,
     },
-    /// The value of a feature is neither `on` nor `off`.
-    #[error("the feature `{name}` is `on` or `off`, not `{value}`")]
+    /// The machine has no such CPU.
+    #[error("`{name}`: this machine has no CPU {cpu}")]
+    NoCpu {
+        /// The requested name.
+        name: String,
+        /// The CPU.
+        cpu: u32,
+    },
+    /// The kernel does not take the CPU offline.
+    #[error("`{name}`: CPU {cpu} cannot go offline on this kernel: it has no {path}, as CPU 0 on x86\n  help: take another CPU", path = path.display())]
+    StaysOnline {
+        /// The requested name.
+        name: String,
+        /// The CPU.
+        cpu: u32,
+        /// The file that would do it.
+        path: PathBuf,
+    },
+    /// The value of a feature, or of a CPU, is neither `on` nor `off`.
+    #[error("`{name}` is `on` or `off`, not `{value}`")]
     NoSwitch {
         /// The feature.
         name: String,
@@ -62,11 +81,17 @@ pub(crate) struct KnobFolders {
     pub(crate) debug: PathBuf,
     /// `/proc/sys/kernel`.
     pub(crate) sysctl: PathBuf,
+    /// `/sys/devices/system/cpu`.
+    pub(crate) cpus: PathBuf,
 }
 
 impl Default for KnobFolders {
     fn default() -> Self {
-        Self { debug: "/sys/kernel/debug/sched".into(), sysctl: "/proc/sys/kernel".into() }
+        Self {
+            debug: "/sys/kernel/debug/sched".into(),
+            sysctl: "/proc/sys/kernel".into(),
+            cpus: "/sys/devices/system/cpu".into(),
+        }
     }
 }
 
@@ -123,6 +148,9 @@ impl Knobs {
 
     fn place(&self, knob: &Knob) -> Result<Found, KnobError> {
         let name = knob.name.as_str();
+        if let Some(cpu) = cpu_of(name) {
+            return self.online(knob, cpu);
+        }
         let words = features(&self.folders);
         let bare = |word: &str| word.strip_prefix("NO_").unwrap_or(word).to_owned();
         let names: Vec<String> = words.iter().map(|word| bare(word)).collect();
@@ -150,6 +178,22 @@ impl Knobs {
             return Err(KnobError::Closed { path: self.folders.debug.clone(), error });
         }
         Err(KnobError::Unknown { name: name.to_owned(), near: self.near(name, names) })
+    }
+
+    /// The file by which a CPU goes offline and comes back.
+    fn online(&self, knob: &Knob, cpu: u32) -> Result<Found, KnobError> {
+        let name = knob.name.clone();
+        let wanted = if switch(&knob.value, &name)? { "1" } else { "0" }.to_owned();
+        let folder = self.folders.cpus.join(format!("cpu{cpu}"));
+        let file = folder.join("online");
+        if !folder.is_dir() {
+            return Err(KnobError::NoCpu { name, cpu });
+        }
+        if !file.is_file() {
+            return Err(KnobError::StaysOnline { name, cpu, path: file });
+        }
+        let now = read(&file)?;
+        Ok(Found { file, wanted, now })
     }
 
     fn near(&self, name: &str, mut known: Vec<String>) -> Vec<String> {
@@ -250,6 +294,11 @@ fn feature_word(name: &str, on: bool) -> String {
     if on { name.to_owned() } else { format!("NO_{name}") }
 }
 
+/// The CPU of `cpu.N.online`.
+fn cpu_of(name: &str) -> Option<u32> {
+    name.strip_prefix("cpu.")?.strip_suffix(".online")?.parse().ok()
+}
+
 fn switch(value: &str, name: &str) -> Result<bool, KnobError> {
     match value {
         "on" | "true" | "1" => Ok(true),
@@ -264,17 +313,19 @@ mod tests {
 
     fn folders() -> (tempfile::TempDir, KnobFolders) {
         let folder = tempfile::tempdir().expect("a folder");
-        let (debug, sysctl) = (folder.path().join("sched"), folder.path().join("kernel"));
+        let [debug, sysctl, cpus] = ["sched", "kernel", "cpu"].map(|name| folder.path().join(name));
         for (dir, file, text) in [
             (&debug, "features", "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY NO_NO_HZ_X \n"),
             (&debug, "latency_ns", "12000000\n"),
             (&debug, "preempt", "none (voluntary) full \n"),
             (&sysctl, "sched_child_runs_first", "0\n"),
+            (&cpus.join("cpu0"), "uevent", ""),
+            (&cpus.join("cpu1"), "online", "1\n"),
         ] {
             fs::create_dir_all(dir).expect("a folder");
             fs::write(dir.join(file), text).expect("a file");
         }
-        (folder, KnobFolders { debug, sysctl })
+        (folder, KnobFolders { debug, sysctl, cpus })
     }
 
     fn knob(name: &str, value: &str) -> Knob {
@@ -315,6 +366,23 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_goes_and_comes_back() {
+        let (_folder, folders) = folders();
+        let off = knob("cpu.1.online", "off");
+        let mut knobs = Knobs::find(std::slice::from_ref(&off), folders.clone()).expect("a CPU");
+        knobs.turn(&off).expect("taken");
+        let file = folders.cpus.join("cpu1/online");
+        assert_eq!(text(&file), "0");
+        drop(knobs);
+        assert_eq!(text(&file), "1");
+        let error = |name: &str| {
+            Knobs::find(&[knob(name, "off")], folders.clone()).unwrap_err().to_string()
+        };
+        assert_eq!(error("cpu.7.online"), "`cpu.7.online`: this machine has no CPU 7");
+        assert!(error("cpu.0.online").contains("CPU 0 cannot go offline"));
+    }
+
+    #[test]
     fn the_negated_form_means_the_opposite() {
         let (_folder, folders) = folders();
         let file = folders.debug.join("features");
@@ -344,10 +412,7 @@ mod tests {
         );
         assert!(error("GENTLE_SLEEPERS", "on").contains("did you mean GENTLE_FAIR_SLEEPERS"));
         assert_eq!(error("../x", "1"), "this kernel has no feature or tunable `../x`");
-        assert_eq!(
-            error("NEXT_BUDDY", "maybe"),
-            "the feature `NEXT_BUDDY` is `on` or `off`, not `maybe`"
-        );
+        assert_eq!(error("NEXT_BUDDY", "maybe"), "`NEXT_BUDDY` is `on` or `off`, not `maybe`");
     }
 
     #[test]

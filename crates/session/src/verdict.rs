@@ -1,7 +1,7 @@
 //! What a reader of a result must know first: what ended the run, what is partial, which tasks never ran.
 
 use fairground_analysis::{Analysis, NeverRan};
-use fairground_machine::{Exit, ExitKind, Origin, Waiting, WaitingPlace};
+use fairground_machine::{ECODE_ACT_RESTART, Exit, ExitKind, Origin, Waiting, WaitingPlace};
 use fairground_trace::TaskId;
 
 use crate::outcome::{Outcome, TargetReport};
@@ -141,7 +141,8 @@ impl Outcome {
             _ => "the kernel ejected the scheduler",
         };
         let text = format!("{what}: {}: {}", exit.reason, exit.message);
-        Some(Verdict { severity: Severity::Failure, text, details: Vec::new() })
+        let details = restart(exit.code.unwrap_or(0)).into_iter().collect();
+        Some(Verdict { severity: Severity::Failure, text, details })
     }
 
     /// What heads the result of this run, the worst first; nothing when it ran to its end and every task ran.
@@ -233,6 +234,7 @@ fn about(origin: &Origin) -> String {
 
 fn details(exit: &Exit, sources: &[Source]) -> Vec<String> {
     let mut lines = exit.origin.as_deref().map_or(Vec::new(), |origin| led_to(origin, sources));
+    lines.extend(restart(exit.code));
     let own = &exit.dump.own;
     if !own.is_empty() {
         lines.push("the scheduler's dump:".to_owned());
@@ -242,6 +244,15 @@ fn details(exit: &Exit, sources: &[Source]) -> Vec<String> {
         lines.push(format!("  … and {} lines", own.len() - DUMP_LINES_SHOWN));
     }
     lines
+}
+
+/// What a loader does with an exit code of the system's action `SCX_ECODE_ACT_RESTART`; `None`: it is of another one.
+fn restart(code: i64) -> Option<String> {
+    (code as u64 & ECODE_ACT_RESTART != 0).then(|| {
+        "the exit code asks for a restart (SCX_ECODE_ACT_RESTART): a loader attaches the scheduler again; this run ends \
+         here. A scheduler with ops.cpu_online() and ops.cpu_offline() stays when CPUs come and go"
+            .to_owned()
+    })
 }
 
 /// Where in the source it was, and the last callbacks.

@@ -3,7 +3,7 @@
 use fairground_machine::Setting;
 use fairground_session::{
     Failure, LoaderProgram, OWN_SCHEDULER, Scheduler, SchedulerObject, SchedulerSpec, Target,
-    TargetSpec, Variant, is_knob,
+    TargetSpec, Variant, is_hotplug, is_knob,
 };
 
 /// One run, a column of the result.
@@ -111,10 +111,10 @@ pub(super) fn left_out(targets: &[Target], schedulers: &[Loaded]) -> Vec<String>
         .collect()
 }
 
-/// Whether a setting of that name has an effect on a scheduler on a target.
+/// Whether a setting of that name has an effect on a scheduler on a target. Every target has CPUs.
 fn takes(target: &Target, scheduler: &Loaded, name: &str) -> bool {
     let has_variables = !scheduler.is_own() && scheduler.loader.is_none();
-    if is_knob(name) { target.is_real() } else { has_variables }
+    is_hotplug(name) || if is_knob(name) { target.is_real() } else { has_variables }
 }
 
 impl Column<'_> {

@@ -10,8 +10,8 @@ use fairground_machine::{MachineConfig, Policy, Setting, Topology};
 use fairground_report::{Cell, Document};
 use fairground_session::{
     CHUNK_NS, CPUS_DEFAULT, Failure, LoaderProgram, OWN_SCHEDULER, Outcome, Plan, Resolved,
-    RunSpec, Scheduler, SchedulerObject, Target, Watch, host_topology, is_knob, read_profiles,
-    split_knobs,
+    RunSpec, Scheduler, SchedulerObject, Target, Watch, host_topology, is_hotplug, is_knob,
+    read_profiles, split_knobs,
 };
 use fairground_workload::Workload;
 
@@ -327,7 +327,8 @@ impl<'a> RunPlan<'a> {
 /// Refuses settings of an object where there is none but what a loader brings.
 fn refuse_variables(run: &Resolved) -> Result<(), Failure> {
     let all = run.variants.iter().flat_map(|variant| &variant.settings).chain(&run.later);
-    match all.into_iter().find(|setting| !is_knob(&setting.name)) {
+    let is_variable = |name: &str| !is_knob(name) && !is_hotplug(name);
+    match all.into_iter().find(|setting| is_variable(&setting.name)) {
         Some(setting) => Err(Failure::new(format_args!(
             "`{}` would be set in an object, and the scheduler's object is in its loader",
             setting.name

@@ -2,7 +2,7 @@
 
 use super::runs::{
     BACKGROUND, CHILDREN, ERROR, FROM_USER, Here, MOVER, ONE_BY_ONE, RT_AND_EXT, Run, STAYED,
-    Selftest, YIELDERS, bypassing, ejected, keeping, leaving, run, scenario,
+    Selftest, YIELDERS, bypassing, ejected, hotplug, keeping, leaving, run, scenario,
 };
 
 pub(super) const SELFTESTS: &[Selftest] = &[
@@ -129,7 +129,41 @@ pub(super) const SELFTESTS: &[Selftest] = &[
     Selftest {
         name: "hotplug",
         asserts: "a CPU that comes or goes calls `cpu_online()` or `cpu_offline()`, and ends a scheduler without them",
-        here: Here::Without("CPUs do not come and go"),
+        here: Here::Holds(
+            &[
+                hotplug(
+                    "--cpus 2 --set cpu.1.online=off --at 100ms:cpu.1.online=on",
+                    "scheduler = \"hotplug_cb_ops\"\n",
+                    "hotplug event detected (1 going online)",
+                    &["uei.kind=65", "uei.exit_code=0x1000000000003"],
+                ),
+                hotplug(
+                    "--cpus 2 --at 100ms:cpu.1.online=off",
+                    "scheduler = \"hotplug_cb_ops\"\n",
+                    "hotplug event detected (1 going offline)",
+                    &["uei.kind=65", "uei.exit_code=0x1000000000001"],
+                ),
+                hotplug(
+                    "--cpus 2 --set cpu.1.online=off --at 100ms:cpu.1.online=on",
+                    "scheduler = \"hotplug_nocb_ops\"\n",
+                    "cpu 1 going online, exiting scheduler",
+                    &["uei.kind=66", "uei.exit_code=0x1000100000000"],
+                ),
+                hotplug(
+                    "--cpus 2 --at 100ms:cpu.1.online=off",
+                    "scheduler = \"hotplug_nocb_ops\"\n",
+                    "cpu 1 going offline, exiting scheduler",
+                    &["uei.kind=66", "uei.exit_code=0x1000100000000"],
+                ),
+                hotplug(
+                    "--cpus 2 --set cpu.1.online=off",
+                    "scheduler = \"hotplug_nocb_ops\"\n[ops]\nhotplug_seq = 2\n",
+                    "expected hotplug seq 2 did not match actual 3",
+                    &["uei.kind=66", "uei.exit_code=0x1000100000000"],
+                ),
+            ],
+            "",
+        ),
     },
     Selftest {
         name: "init_enable_count",

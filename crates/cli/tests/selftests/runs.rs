@@ -63,6 +63,16 @@ pub(super) const fn ejected(
     Run { code: 43, says, expect, ..run(object, BACKGROUND) }
 }
 
+/// A run in which a CPU comes or goes, which ends the scheduler.
+pub(super) const fn hotplug(
+    words: &'static str,
+    profile: &'static str,
+    says: &'static str,
+    expect: &'static [&'static str],
+) -> Run {
+    Run { words, profile: Some(profile), code: 41, says, expect, ..run("hotplug", BACKGROUND) }
+}
+
 /// What a machine does while a test's program sleeps: tasks that sleep and yield, one that computes, one with one CPU.
 pub(super) const BACKGROUND: &str = r#"
 duration = "2s"

@@ -34,7 +34,7 @@ pub use scheduler::{
     CompileFor, Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set,
 };
 pub use settings::{Variant, at_settings, one_variant, variants};
-pub use target::{OWN_SCHEDULER, Target, is_knob, split_knobs};
+pub use target::{OWN_SCHEDULER, Target, is_hotplug, is_knob, split_knobs};
 pub use topology::TOPOLOGY_FORMAT;
 pub(crate) use topology::{find_topology, topology_table};
 pub use version::check_version;

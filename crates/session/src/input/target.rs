@@ -81,17 +81,23 @@ impl fmt::Display for Target {
     }
 }
 
+/// Whether a setting takes a CPU offline or brings it back (`cpu.N.online`), which every target can do.
+pub fn is_hotplug(name: &str) -> bool {
+    let cpu = name.strip_prefix("cpu.").and_then(|rest| rest.strip_suffix(".online"));
+    cpu.is_some_and(|cpu| cpu.starts_with(|first: char| first.is_ascii_digit()))
+}
+
 /// Whether a setting is one of a real kernel itself.
 pub fn is_knob(name: &str) -> bool {
     name.starts_with(KNOB_PREFIX)
 }
 
-/// Takes the settings of a real kernel itself (`kernel.NAME`) from those of a scheduler.
+/// Takes the settings of a real kernel itself (`kernel.NAME`, `cpu.N.online`) from those of a scheduler.
 pub fn split_knobs(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Knob>) {
     let (knobs, settings): (Vec<_>, Vec<_>) =
-        settings.into_iter().partition(|setting| is_knob(&setting.name));
+        settings.into_iter().partition(|s| is_knob(&s.name) || is_hotplug(&s.name));
     let knobs = knobs.into_iter().map(|setting| Knob {
-        name: setting.name[KNOB_PREFIX.len()..].to_owned(),
+        name: setting.name.strip_prefix(KNOB_PREFIX).unwrap_or(&setting.name).to_owned(),
         value: setting.value,
         at_ns: setting.at_ns,
     });
@@ -132,5 +138,11 @@ mod tests {
             knobs,
             [Knob { name: "LAST_BUDDY".to_owned(), value: "off".to_owned(), at_ns: Some(5) }]
         );
+        let (settings, knobs) = split_knobs(vec![
+            Setting::initial("cpu.x", "1"),
+            Setting::at(5, "cpu.12.online", "off"),
+        ]);
+        assert_eq!(settings, [Setting::initial("cpu.x", "1")]);
+        assert_eq!(knobs[0].name, "cpu.12.online");
     }
 }
