@@ -19,6 +19,20 @@ fn an_unknown_key_in_a_workload() {
 }
 
 #[test]
+fn a_file_without_an_end() {
+    let cases: [&[&str]; 5] = [
+        &["run", "/dev/zero"],
+        &["run", "hogs:2", "--topology", "/dev/zero"],
+        &["run", "hogs:2", "--profile", "/dev/zero"],
+        &["run", "hogs:2", "--sched", "/dev/zero"],
+        &["reproduce", "/dev/zero"],
+    ];
+    for case in cases {
+        says(&refusal(case), &["/dev/zero", "longer than", "MiB, the limit for such a file"]);
+    }
+}
+
+#[test]
 fn a_cyclic_wait() {
     let files = Files::new();
     let text = r#"format = 1

@@ -9,6 +9,7 @@
 pub mod catalogue;
 pub mod channel;
 mod child;
+pub mod files;
 pub mod guest;
 pub mod job;
 pub mod kernel_log;

@@ -1,11 +1,11 @@
 //! What a scheduler's own loader has set, as a profile, and against one.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use fairground_bpf::{Global, GlobalType, Object, OpsValue, Types};
 use fairground_machine::{Meanings, Topology, is_kernel_constant};
+use fairground_realkernel::files::{PROGRAM_BYTES_MAX, read_file};
 use fairground_realkernel::job::Captured;
 
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ pub struct CapturedDifference {
 /// The file cannot be read, or has none.
 pub fn object_within(program: &Path) -> Result<Object, Failure> {
     let shown = program.display().to_string();
-    let bytes = fs::read(program).map_err(|e| Failure::io(&shown, &e))?;
+    let bytes = read_file(program, PROGRAM_BYTES_MAX).map_err(|e| Failure::io(&shown, &e))?;
     let starts = bytes.windows(ELF_MAGIC.len()).enumerate();
     let starts = starts.filter(|(at, start)| *at > 0 && *start == ELF_MAGIC);
     for (at, _) in starts {
@@ -399,10 +399,10 @@ mod tests {
         let file = folder.path().join("loader");
         let around =
             |content: &[u8]| [b"\x7fELF\x02\x01\x01 a program ", content, b" and more"].concat();
-        fs::write(&file, around(object)).expect("it is written");
+        std::fs::write(&file, around(object)).expect("it is written");
         let found = object_within(&file).expect("it has an object");
         assert_eq!(found.globals().len(), of_policy("fifo").globals().len());
-        fs::write(&file, around(b"")).expect("it is written");
+        std::fs::write(&file, around(b"")).expect("it is written");
         let error = object_within(&file).expect_err("it has none").to_string();
         assert!(error.contains("no sched_ext object"), "{error}");
     }

@@ -1,7 +1,6 @@
 //! `reproduce`: a published experiment, published beside measured.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 
 use fairground_analysis::Analysis;
@@ -10,6 +9,7 @@ use fairground_analysis::metric::{self, Unit, Value};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::Path;
+use fairground_realkernel::files::read_text;
 use fairground_report::{Document, Table};
 use fairground_session::{Failure, Outcome, did_you_mean};
 
@@ -246,7 +246,7 @@ fn find(name: &str) -> Result<Experiment, Failure> {
             ),
         ));
     }
-    let text = fs::read_to_string(name).map_err(|e| Failure::io(name, &e))?;
+    let text = read_text(name).map_err(|e| Failure::io(name, &e))?;
     Experiment::parse(name, &text)
 }
 

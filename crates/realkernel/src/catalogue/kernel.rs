@@ -1,11 +1,11 @@
 //! Bootable kernels.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::CatalogueError;
+use crate::files::{PROGRAM_BYTES_MAX, read_file};
 
 /// A bootable kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Kernel {
     ///
     /// It cannot be read or is not a bzImage.
     pub fn from_path(path: &Path) -> Result<Self, CatalogueError> {
-        let bytes = fs::read(path)
+        let bytes = read_file(path, PROGRAM_BYTES_MAX)
             .map_err(CatalogueError::io(format!("read the kernel {}", path.display())))?;
         if !is_bzimage(&bytes) {
             return Err(CatalogueError::NoKernel { path: path.to_owned() });
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_text_is_no_kernel() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        fs::write(file.path(), "vmlinux").expect("written");
+        std::fs::write(file.path(), "vmlinux").expect("written");
         let error = Kernel::from_path(file.path()).expect_err("refused").to_string();
         assert!(error.contains("not a bzImage"), "{error}");
     }

@@ -5,7 +5,6 @@
 //! kernel maps, without symbols and debug information.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,6 +12,7 @@ use super::VmError;
 use super::cpio::Archive;
 use super::elf;
 use crate::channel::INIT;
+use crate::files::{PROGRAM_BYTES_MAX, read_file};
 
 /// A file for the guest besides the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn library_paths(listing: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, VmError> {
-    fs::read(path).map_err(VmError::io(format!("read {}", path.display())))
+    read_file(path, PROGRAM_BYTES_MAX).map_err(VmError::io(format!("read {}", path.display())))
 }
 
 #[cfg(test)]
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_text_is_no_program() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        fs::write(file.path(), "#!/bin/sh\n").expect("written");
+        std::fs::write(file.path(), "#!/bin/sh\n").expect("written");
         let error = build(file.path(), &[]).expect_err("refused").to_string();
         assert!(error.contains("not an x86-64 ELF program"), "{error}");
     }

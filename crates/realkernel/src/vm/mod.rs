@@ -39,6 +39,7 @@ use crate::channel::{
     COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG, LOADER_FOLDER,
 };
 use crate::child::nameless_file;
+use crate::files::{TEXT_BYTES_MAX, read_file};
 use crate::job::{
     ERROR_FILE, JOB_FILE, Job, LoaderJob, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE,
 };
@@ -180,7 +181,8 @@ pub fn run_command(
     };
     let mut packed = command.packed.clone();
     if let Some(path) = &config.kernel.config {
-        let content = fs::read(path).map_err(VmError::io(format!("read {}", path.display())))?;
+        let content = read_file(path, TEXT_BYTES_MAX)
+            .map_err(VmError::io(format!("read {}", path.display())))?;
         packed.push(GuestFile { path: KERNEL_CONFIG.to_owned(), executable: false, content });
     }
     let initramfs = initramfs::build(&program, &packed)?;

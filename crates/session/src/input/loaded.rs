@@ -1,12 +1,12 @@
 //! The scheduler objects that this process has read. Runs of the same object share what is read and compiled of it: a
 //! sweep of short runs would otherwise spend most of its time with compiling.
 
-use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fairground_bpf::Object;
 use fairground_machine::{Policy, PolicyError};
+use fairground_realkernel::files::{OBJECT_BYTES_MAX, read_file};
 
 use super::build::{SOURCE_END, bytes_of_source};
 use super::published::object_of;
@@ -96,7 +96,7 @@ pub(super) fn read(name: &str) -> Result<Arc<Loaded>, Failure> {
     if name.ends_with(SOURCE_END) {
         return Loaded::of(name, &bytes_of_source(name)?);
     }
-    Loaded::of(name, &fs::read(name).map_err(|e| Failure::io(name, &e))?)
+    Loaded::of(name, &read_file(name, OBJECT_BYTES_MAX).map_err(|e| Failure::io(name, &e))?)
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
         let path = folder.path().join("mine.bpf.o");
         let named = |policy: &str| {
             let object = fairground_policies::get(policy).expect("it is there").object;
-            fs::write(&path, object).expect("it is written");
+            std::fs::write(&path, object).expect("it is written");
             let loaded = read(&path.display().to_string()).expect("an object");
             loaded.policy(CompileFor::default()).expect("a scheduler").name().to_owned()
         };

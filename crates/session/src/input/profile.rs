@@ -45,11 +45,11 @@
 mod applied;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairground_bpf::Object;
 use fairground_machine::{Meanings, Setting, SettingError, Topology, Words, root_of};
+use fairground_realkernel::files::read_text;
 use serde::Deserialize;
 
 pub(crate) use applied::Applied;
@@ -111,7 +111,7 @@ pub struct Profile {
 impl Profile {
     /// Reads a profile.
     pub fn read(path: &Path) -> Result<Profile, Failure> {
-        let text = fs::read_to_string(path).map_err(|e| Failure::io(path.display(), &e))?;
+        let text = read_text(path).map_err(|e| Failure::io(path.display(), &e))?;
         Profile::of_text(path.to_owned(), &text)
     }
 

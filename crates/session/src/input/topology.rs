@@ -1,8 +1,7 @@
 //! A topology: a short form, a file, or the content of one.
 
-use std::fs;
-
 use fairground_machine::{CpuPlace, Topology};
+use fairground_realkernel::files::read_text;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -83,7 +82,7 @@ fn one() -> u32 {
 /// A topology from its short form, or from the file of that name.
 pub(crate) fn find_topology(argument: &str) -> Result<Topology, Failure> {
     if argument.ends_with(".toml") || argument.contains('/') {
-        let text = fs::read_to_string(argument).map_err(|e| Failure::io(argument, &e))?;
+        let text = read_text(argument).map_err(|e| Failure::io(argument, &e))?;
         check_version(argument, &text, TOPOLOGY_FORMAT)?;
         let shape: Shape = toml::from_str(&text).map_err(|e| {
             Failure::new(format_args!("{argument}: {}", e.to_string().trim_end())).help(HELP)

@@ -1,8 +1,8 @@
 //! A workload by name, or from a file: our own TOML, or rt-app's JSON.
 
-use std::fs;
 use std::path::Path;
 
+use fairground_realkernel::files::{TEXT_BYTES_MAX, read_file};
 use fairground_workload::Workload;
 
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ pub fn find_workload(argument: &str) -> Result<Workload, Failure> {
 /// The same, with what has another meaning here than for the program whose file it is.
 pub fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Failure> {
     if is_file(argument) {
-        let bytes = fs::read(argument).map_err(|e| Failure::io(argument, &e))?;
+        let bytes = read_file(argument, TEXT_BYTES_MAX).map_err(|e| Failure::io(argument, &e))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             Failure::new(format_args!(
