@@ -46,7 +46,7 @@ mod tests {
         let error = read_file("/dev/zero", 1 << 20).expect_err("it has no end");
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
         assert!(error.to_string().contains("longer than 1 MiB"), "{error}");
-        assert_eq!(read_file("/dev/null", 0).expect("it is empty"), []);
+        assert_eq!(read_file("/dev/null", 0).expect("it is empty"), b"");
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "abc").expect("it can be written");
         assert_eq!(read_text(file.path()).expect("a text"), "abc");
