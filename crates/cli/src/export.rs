@@ -86,6 +86,30 @@ pub(crate) fn write(
     write_whole(output, |sink| form.write(trace, counters, sink))
 }
 
+/// Whether something is there that is no ordinary file: a pipe, a device.
+pub(crate) fn is_special(output: &Path) -> bool {
+    std::fs::metadata(output).is_ok_and(|known| !known.is_file() && !known.is_dir())
+}
+
+/// Sees that a file can be written there: before anything is measured, for afterwards it would be lost.
+pub(crate) fn check_place(output: &Path) -> Result<(), Failure> {
+    if output == Path::new("-") || is_special(output) {
+        return Ok(());
+    }
+    if output.is_dir() {
+        return Err(Failure::new(format_args!("{}: it is a folder", output.display()))
+            .help("give the name of a file"));
+    }
+    let folder = folder_of(output);
+    tempfile::tempfile_in(&folder).map_err(|e| {
+        Failure::io(output.display(), &e).help(format_args!(
+            "the folder {} must be there, and files must be writable in it",
+            folder.display()
+        ))
+    })?;
+    Ok(())
+}
+
 /// Writes a file, or to stdout (`-`). A new file is there whole or not at all; what exists and is no ordinary file (a
 /// pipe, a device) is written into.
 pub(crate) fn write_whole(
@@ -100,7 +124,7 @@ pub(crate) fn write_whole(
     if output == Path::new("-") {
         return written(BufWriter::new(&mut io::stdout())).map_err(|e| Failure::io("<stdout>", &e));
     }
-    if std::fs::metadata(output).is_ok_and(|known| !known.is_file()) {
+    if is_special(output) {
         let mut file = File::create(output).map_err(failed)?;
         return written(BufWriter::new(&mut file)).map_err(failed);
     }

@@ -33,6 +33,23 @@ fn a_file_without_an_end() {
 }
 
 #[test]
+fn outputs_that_cannot_be_written_are_refused_before_the_run() {
+    let files = Files::new();
+    let [nowhere, odd, folder] =
+        ["none/page.html", "trace.xyz", ""].map(|name| files.path(name).display().to_string());
+    let cases: [(&[&str], &[&str]); 4] = [
+        (&["--html", &nowhere], &["none/page.html", "the folder", "must be there"]),
+        (&["--trace", &odd], &["trace.xyz: no known kind of trace", ".txt or .ftrace"]),
+        (&["--html", &folder], &["it is a folder"]),
+        (&["--duration", "-1s"], &["`-1s` is negative"]),
+    ];
+    for (options, parts) in cases {
+        says(&refusal(&[&["run", "hogs:2"], options].concat()), parts);
+    }
+    success(&["run", "hogs:2", "--duration", "0.0001min", "--trace", "/dev/null"]);
+}
+
+#[test]
 fn a_cyclic_wait() {
     let files = Files::new();
     let text = r#"format = 1

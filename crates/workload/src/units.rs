@@ -21,7 +21,10 @@ impl TextError {
 
 /// The units of time and their length in ns, largest first.
 const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-const TIME_HELP: &str = "write a number and a unit: ns, us, ms or s, as in \"100us\" or \"1.5ms\"";
+/// Longer ones, which are read and not written.
+const LONG_UNITS: [(&str, u64); 2] = [("min", 60_000_000_000), ("h", 3_600_000_000_000)];
+const TIME_HELP: &str =
+    "write a number and a unit: ns, us, ms, s, min or h, as in \"100us\" or \"1.5ms\"";
 
 /// `"100us"`, `"1.5ms"`: ns, exactly.
 ///
@@ -42,8 +45,9 @@ pub fn parse_time(text: &str) -> Result<u64, TextError> {
     if unit.is_empty() {
         return Err(TextError::new(format!("`{text}` has no unit"), TIME_HELP));
     }
-    let Some(&(_, factor)) = UNITS.iter().find(|&&(name, _)| name == unit) else {
-        let hint = suggestion(unit, UNITS.iter().map(|&(name, _)| name), "units");
+    let units = || UNITS.iter().chain(&LONG_UNITS);
+    let Some(&(_, factor)) = units().find(|&&(name, _)| name == unit) else {
+        let hint = suggestion(unit, units().map(|&(name, _)| name), "units");
         return Err(TextError { message: format!("`{unit}` is not a unit of time"), help: hint });
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
@@ -181,6 +185,8 @@ mod tests {
     fn times_are_exact() {
         for (text, ns) in
             [("0s", 0), ("1ns", 1), ("1.5ms", 1_500_000), ("0.001us", 1), ("12.345us", 12_345)]
+                .into_iter()
+                .chain([("2min", 120_000_000_000), ("0.5h", 1_800_000_000_000)])
         {
             assert_eq!(parse_time(text), Ok(ns), "{text}");
         }

@@ -13,7 +13,7 @@ pub(crate) struct RecordArgs {
     pub(crate) output: PathBuf,
 
     /// How long; without it until the command ends, or Ctrl-C
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) duration: Option<String>,
 
     /// Memory of the kernel for each CPU's events, KiB

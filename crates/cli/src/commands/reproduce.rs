@@ -238,7 +238,9 @@ fn find(name: &str) -> Result<Experiment, Failure> {
         return Experiment::parse(&format!("{file}.toml"), text);
     }
     if !name.contains('/') && !name.ends_with(".toml") {
-        let near = did_you_mean(name, BUILT_IN.iter().map(|(n, _)| *n)).unwrap_or("slice-2009");
+        let known = || BUILT_IN.iter().map(|(known, _)| *known);
+        let begun = known().find(|known| known.starts_with(name));
+        let near = begun.or_else(|| did_you_mean(name, known())).unwrap_or("slice-2009");
         return Err(Failure::new(format_args!("there is no experiment `{name}`")).help(
             format_args!(
                 "did you mean `{near}`? `fairground reproduce` lists them; a file is given by its \

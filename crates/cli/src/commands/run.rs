@@ -12,7 +12,7 @@ use fairground_session::{Failure, Outcome, one_variant};
 use super::column::one_scheduler;
 use super::plan::RunPlan;
 use crate::args::{Cli, RunArgs, ShowArgs};
-use crate::export::{self, Form};
+use crate::export::{self, ENDS, Form};
 use crate::input::{find_workload, measuring_options};
 use crate::pictures;
 use crate::present;
@@ -24,9 +24,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     }
     one_scheduler(&args.run.scheduler, &args.run.target)?;
     one_variant(&args.run.scheduler.set)?;
-    if let Some(path) = &args.trace {
-        form_of_trace(path).check()?;
-    }
+    let form = args.trace.as_deref().map(form_of_trace).transpose()?;
     let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
@@ -34,17 +32,16 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     let plan = RunPlan {
         callbacks: args.callbacks,
         keep_events: shows_events || workload.leaves_marks(),
-        sample: args.page.is_wanted()
-            || args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
+        sample: args.page.is_wanted() || form.is_some_and(Form::has_counters),
         ..RunPlan::new(&args.run, &workload, options.clone())
     };
     let ran = plan.run(cli.quiet)?;
     let [outcome] = ran.outcomes.as_slice() else {
         return Err(Failure::new("`run` makes one run"));
     };
-    if let Some(path) = &args.trace {
+    if let Some((path, form)) = args.trace.as_ref().zip(form) {
         let window = Some((outcome.analysis.start_ns, outcome.analysis.end_ns));
-        write_trace(path, outcome, &Options { window, ..options })?;
+        write_trace((path, form), outcome, &Options { window, ..options })?;
         if path == Path::new("-") {
             return Ok(ran.exit_code(outcome.exit_code()));
         }
@@ -89,9 +86,12 @@ fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
 }
 
-/// Writes the trace into a file or to stdout, as the name says; ftrace text where it says nothing.
-fn write_trace(path: &Path, outcome: &Outcome, options: &Options) -> Result<(), Failure> {
-    let form = form_of_trace(path);
+/// Writes the trace into a file or to stdout.
+fn write_trace(
+    (path, form): (&Path, Form),
+    outcome: &Outcome,
+    options: &Options,
+) -> Result<(), Failure> {
     let mut counters = Vec::new();
     if form.has_counters() {
         counters = fairground_analysis::counters(&outcome.trace, options);
@@ -100,6 +100,15 @@ fn write_trace(path: &Path, outcome: &Outcome, options: &Options) -> Result<(), 
     export::write(&outcome.trace, &counters, form, path)
 }
 
-fn form_of_trace(path: &Path) -> Form {
-    Form::of(path).filter(|form| *form != Form::TraceDat).unwrap_or(Form::Text)
+/// The form that the name of the trace says, where it can be written; ftrace text for a pipe or a device.
+fn form_of_trace(path: &Path) -> Result<Form, Failure> {
+    let form = Form::of(path).filter(|form| *form != Form::TraceDat);
+    let form =
+        form.or_else(|| export::is_special(path).then_some(Form::Text)).ok_or_else(|| {
+            Failure::new(format_args!("--trace {}: no known kind of trace", path.display()))
+                .help(format_args!("the name ends in {ENDS}"))
+        })?;
+    form.check()?;
+    export::check_place(path)?;
+    Ok(form)
 }

@@ -8,9 +8,9 @@ use fairground_session::Failure;
 use crate::args::PageArgs;
 use crate::export;
 
-/// Makes the folder and sees that files can be written into it: before anything is measured, for afterwards it would
-/// be lost.
+/// Makes the folder and sees that files can be written into it, and where the page goes.
 pub(crate) fn prepare(args: &PageArgs) -> Result<(), Failure> {
+    args.html.as_deref().map(export::check_place).transpose()?;
     let Some(folder) = &args.plots else { return Ok(()) };
     let failed = |e| {
         Failure::io(folder.display(), &e)

@@ -83,7 +83,7 @@ pub struct TargetSpec {
 
     /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock;
     /// otherwise after this delay); at most 1 s
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub hold: Option<String>,
 }
 
@@ -240,12 +240,12 @@ pub struct MachineSpec {
     pub idle_bound: Option<String>,
 
     /// How long to run, in simulated time; the workload's own length by default
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     pub duration: Option<String>,
 
     /// How long before a simulated run its tasks are created and sleep; they begin with a wake-up. Without it they
     /// begin as forks [default: 400ms beside a real kernel, else none]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub lead_in: Option<String>,
 
     /// How many events a simulated run may keep, 32 bytes of memory each: one more ends it with an error. A run that
