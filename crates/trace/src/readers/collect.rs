@@ -201,7 +201,9 @@ impl<'p> Collector<'p> {
     pub(super) fn finish(mut self, name: &str) -> Result<Trace, ReadError> {
         self.add_stated_losses();
         self.join();
-        let Some((_, last_ns)) = self.merger.extent.filter(|_| self.scope.scheduling) else {
+        // Our own writer writes whatever a trace has.
+        let is_recording = self.scope.scheduling || self.window.is_some();
+        let Some((_, last_ns)) = self.merger.extent.filter(|_| is_recording) else {
             let (name, read) = (name.to_owned(), self.read);
             let units = if self.position.0 == "line" { "lines" } else { "records" };
             let Loss { unreadable, skipped, first, .. } = take(&mut self.trace().loss);
