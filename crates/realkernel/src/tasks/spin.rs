@@ -18,12 +18,12 @@ const TRIAL_ITERATIONS: u64 = 1 << 20;
 const TRIALS: usize = 12;
 /// Fraction bits of a speed.
 const FRACTION_BITS: u32 = 20;
-/// Iterations of a measurement while all CPUs are busy, at least.
+/// Iterations of a part of the measurement while all CPUs are busy, at least.
 const BUSY_ITERATIONS: u64 = 1 << 18;
 /// The same, ns: a virtual CPU that takes turns with others may have one as long as a tick by their number.
 const BUSY_NS: u64 = 4_000_000;
-/// Number of measurements while all CPUs are busy.
-const BUSY_TRIALS: usize = 4;
+/// So many of these together are measured: one of them alone can be the whole turn of its virtual CPU.
+const BUSY_TRIALS: u64 = 4;
 /// Time until helpers run on their CPUs, ns.
 const HELPERS_START_NS: u64 = 5_000_000;
 /// Maximum number of CPUs kept busy: more do not change the result.
@@ -231,18 +231,16 @@ fn looks_ns() -> u64 {
     trials.min().unwrap_or(0)
 }
 
-/// The loop's speed in CPU time while every CPU computes, by measurements of so many iterations; `None` if no helper can
-/// be started.
+/// The loop's mean speed in CPU time while every CPU computes, over [`BUSY_TRIALS`] times so many iterations; `None` if no
+/// helper can be started.
 fn busy_speed(cpus: &[u32], iterations: u64) -> Option<u64> {
     let helpers: Vec<libc::pid_t> =
         cpus.iter().take(HELPERS_MAX as usize).filter_map(|cpu| helper(*cpu)).collect();
     sleep_until(now_ns() + HELPERS_START_NS);
-    let trials = (0..BUSY_TRIALS).map(|_| {
-        let start_ns = own_cpu_ns();
-        spin(iterations);
-        (iterations << FRACTION_BITS) / (own_cpu_ns() - start_ns).max(1)
-    });
-    let fastest = trials.max();
+    let start_ns = own_cpu_ns();
+    (0..BUSY_TRIALS).for_each(|_| spin(iterations));
+    let took_ns = (own_cpu_ns() - start_ns).max(1);
+    let speed = (u128::from(iterations * BUSY_TRIALS) << FRACTION_BITS) / u128::from(took_ns);
     for pid in &helpers {
         // SAFETY: our own child, which has not been reaped.
         unsafe {
@@ -250,7 +248,7 @@ fn busy_speed(cpus: &[u32], iterations: u64) -> Option<u64> {
             libc::waitpid(*pid, std::ptr::null_mut(), 0);
         }
     }
-    (!helpers.is_empty()).then_some(fastest).flatten()
+    (!helpers.is_empty()).then_some(u64::try_from(speed).unwrap_or(u64::MAX))
 }
 
 /// A process that computes on a CPU until it is killed.

@@ -63,7 +63,8 @@ const NAME_CHARS_MAX: usize = 15;
 /// name: that, and the rest. Task names may hold a colon, too (`tmux: server`), but no blanks fill them behind it.
 pub(super) fn split_source(text: &str) -> (Option<&str>, &str) {
     let split = || {
-        let (source, rest) = text.trim_start().split_once(": ")?;
+        let (word, rest) = text.trim_start().split_once(' ')?;
+        let source = word.strip_suffix(':')?;
         let is_line = || {
             let before_cpu = rest[..rest.find(" [")?].trim_end();
             let before_cpu = before_cpu.rsplit_once('(').map_or(before_cpu, |(task, _)| task);
@@ -72,7 +73,7 @@ pub(super) fn split_source(text: &str) -> (Option<&str>, &str) {
             (name.starts_with(' ') || name.chars().count() >= NAME_CHARS_MAX).then_some(())
         };
         let is_remark = rest.starts_with("CPU:") || rest.starts_with("cpus=");
-        let is_word = !source.is_empty() && !source.contains([' ', '#', '[']);
+        let is_word = !source.is_empty() && !source.contains(['#', '[']);
         (is_word && (is_remark || is_line().is_some())).then_some((Some(source), rest))
     };
     split().unwrap_or((None, text))
