@@ -168,7 +168,7 @@ fn a_mutex_calls_the_kernel_when_it_is_contended() {
         names.map(|name| number(&machine, name))
     };
     assert_eq!(seen(["0ms", "10ms"], "mutex"), [0, 0, 0, 0, 0, 0, 0], "one after the other");
-    // Its word says contended still: the second one wakes nobody.
+    // Its word says contended still: the second one has no task to wake.
     assert_eq!(seen(["0ms", "1ms"], "mutex"), [1, 0, 2, 1, 0, 0, 3]);
     // It is free again before the call has looked at it.
     assert_eq!(seen(["0ms", "2999500ns"], "mutex"), [0, 1, 2, 0, 0, 0, 3]);
