@@ -52,7 +52,8 @@ pub use input::{
 pub use origin::kernel_origin;
 pub use outcome::{Outcome, TargetReport};
 pub use replay::{
-    Charges, Closeness, Near, OwnScheduler, nearness, recorded_machine, replay_workload, worst,
+    Charges, Closeness, Near, OwnScheduler, Replay, nearness, recorded_machine, replay_workload,
+    without_pid, worst,
 };
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};

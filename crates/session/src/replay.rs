@@ -8,6 +8,7 @@
 mod charges;
 mod nearness;
 mod own;
+mod plan;
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use fairground_trace::{
@@ -20,6 +21,7 @@ use fairground_workload::{
 pub use charges::Charges;
 pub use nearness::{Closeness, Near, nearness, worst};
 pub use own::{OwnScheduler, recorded_machine};
+pub use plan::{Replay, without_pid};
 
 /// Makes a workload named `name` of a whole recording, for a machine that charges for kernel work anew, and notes what
 /// the recording does not contain.
