@@ -2,10 +2,13 @@
 //! what people import; it knows nothing of scheduling, and this half nothing of notebooks, processes and clusters.
 
 mod figures;
+mod findings;
 mod made;
 mod point;
+mod replay;
 mod run;
 mod table;
+mod waits;
 mod watch;
 mod words;
 
@@ -31,9 +34,13 @@ mod _native {
     #[pymodule_export]
     use super::point::{error_file, point_file};
     #[pymodule_export]
+    use super::replay::{near, own_scheduler, replay};
+    #[pymodule_export]
     use super::run::{Run, read, simulate};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::waits::Contention;
     #[pymodule_export]
     use super::words::{Scheduler, object_digest, schedulers, workloads};
 

@@ -1,25 +1,27 @@
 //! A finished run, or a recording: its events and its figures.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
 use fairground_session::{
-    Failure, Outcome, Plan, Verdict, never_ran, never_ran_tasks, read_recording,
+    Failure, Outcome, Plan, RunSpec, Verdict, never_ran, never_ran_tasks, read_recording,
 };
 use fairground_trace::Trace;
 use pyo3::prelude::*;
 
 use crate::table::Table;
+use crate::waits::Contention;
 use crate::watch::Signals;
 use crate::words::{Checked, Scheduler, spec_of};
-use crate::{error, figures, made};
+use crate::{error, figures, findings, made};
 
 /// What a run left.
 #[pyclass(frozen)]
 pub(crate) struct Run {
     /// The scheduler, or the recording's name.
     #[pyo3(get)]
-    label: String,
+    pub(crate) label: String,
     /// How it was made, as JSON.
     #[pyo3(get)]
     made: String,
@@ -38,8 +40,43 @@ pub(crate) struct Run {
     /// The tasks that never ran: name, and how long each has been waiting, ns.
     #[pyo3(get)]
     never_ran: Vec<(String, u64)>,
-    trace: Arc<Trace>,
-    analysis: Analysis,
+    pub(crate) trace: Arc<Trace>,
+    pub(crate) analysis: Analysis,
+    /// What is wrong in it, once that was asked for.
+    diagnosis: OnceLock<Diagnosis>,
+}
+
+impl Run {
+    /// What a run under a scheduler left.
+    pub(crate) fn of(
+        spec: &RunSpec,
+        outcome: Outcome,
+        mut notes: Vec<String>,
+        (checked, scheduler): (&Checked, &Scheduler),
+    ) -> Self {
+        let object = &scheduler.loaded.object;
+        notes.extend(object.unenforced(&checked.workload, &checked.settings));
+        if outcome.ejection().is_some() {
+            notes.extend(object.left_at_zero(&checked.settings));
+        }
+        Self {
+            made: made::of_run(spec, &outcome),
+            notes,
+            log: outcome.log().to_vec(),
+            ejection: outcome.ejection(),
+            verdicts: texts(outcome.verdicts()),
+            never_ran: waits(&outcome.analysis),
+            label: outcome.label,
+            trace: Arc::new(outcome.trace),
+            analysis: outcome.analysis,
+            diagnosis: OnceLock::new(),
+        }
+    }
+
+    fn diagnosis(&self, py: Python<'_>) -> &Diagnosis {
+        let diagnose = || Diagnosis::with(&self.trace, &self.analysis);
+        py.detach(|| self.diagnosis.get_or_init(diagnose))
+    }
 }
 
 #[pymethods]
@@ -69,6 +106,27 @@ impl Run {
         figures::cgroups(&self.analysis).map(Table::made).map_err(error)
     }
 
+    /// What `diagnose` finds.
+    fn findings(&self, py: Python<'_>) -> PyResult<Table> {
+        findings::findings(self.diagnosis(py)).map(Table::made).map_err(error)
+    }
+
+    /// The figures of the findings.
+    fn evidence(&self, py: Python<'_>) -> PyResult<Table> {
+        findings::evidence(self.diagnosis(py)).map(Table::made).map_err(error)
+    }
+
+    /// The rules that could not judge, and why.
+    #[getter]
+    fn not_judged(&self, py: Python<'_>) -> Vec<(String, String)> {
+        findings::not_judged(self.diagnosis(py))
+    }
+
+    /// The waits of its tasks, with `depth` functions of a call chain.
+    fn contention(&self, py: Python<'_>, depth: usize) -> Contention {
+        py.detach(|| Contention::of(&self.trace, depth))
+    }
+
     /// A number that says whether two runs have the same events.
     #[getter]
     fn digest(&self, py: Python<'_>) -> u64 {
@@ -94,6 +152,7 @@ pub(crate) fn carry_out(
         let signals = Signals::new();
         let done = Plan {
             settings: checked.settings.clone(),
+            rename: checked.rename,
             ..Plan::new(scheduler, &checked.workload, checked.machine.clone(), checked.duration_ns)
         }
         .run(&signals);
@@ -117,23 +176,8 @@ pub(crate) fn simulate(
     let spec = spec_of(point)?;
     let checked = py.detach(|| Checked::of(&spec, callbacks)).map_err(error)?;
     let outcome = carry_out(py, &checked, &scheduler.loaded)?;
-    let mut notes = checked.notes.clone();
-    let object = &scheduler.loaded.object;
-    notes.extend(object.unenforced(&checked.workload, &checked.settings));
-    if outcome.ejection().is_some() {
-        notes.extend(scheduler.loaded.object.left_at_zero(&checked.settings));
-    }
-    Ok(Run {
-        made: made::of_run(&spec, &outcome),
-        notes,
-        log: outcome.log().to_vec(),
-        ejection: outcome.ejection(),
-        verdicts: texts(outcome.verdicts()),
-        never_ran: waits(&outcome.analysis),
-        label: outcome.label,
-        trace: Arc::new(outcome.trace),
-        analysis: outcome.analysis,
-    })
+    let notes = checked.notes.clone();
+    Ok(Run::of(&spec, outcome, notes, (&checked, scheduler)))
 }
 
 /// Reads a recording in any format.
@@ -152,6 +196,7 @@ pub(crate) fn read(py: Python<'_>, path: &str) -> PyResult<Run> {
             label: recording.name,
             trace: Arc::new(recording.trace),
             analysis,
+            diagnosis: OnceLock::new(),
         })
     };
     py.detach(read).map_err(error)

@@ -46,17 +46,27 @@ pub(crate) struct Checked {
     /// Settings beyond those of a parameter set.
     pub(crate) settings: Vec<Setting>,
     pub(crate) duration_ns: u64,
+    /// What a task is called in the result, from its name in the workload.
+    pub(crate) rename: fn(&str) -> &str,
 }
 
 impl Checked {
     /// Checks everything but the scheduler.
     pub(crate) fn of(spec: &RunSpec, callbacks: bool) -> Result<Checked, Failure> {
-        let (workload, notes) = spec.find_workload()?;
+        Checked::with(spec, spec.find_workload()?, callbacks)
+    }
+
+    /// The same of a workload that is made already, with notes on it.
+    pub(crate) fn with(
+        spec: &RunSpec,
+        (workload, notes): (Workload, Vec<String>),
+        callbacks: bool,
+    ) -> Result<Checked, Failure> {
         let run = spec.resolve(&workload, callbacks)?;
         let mut settings = one_variant(&spec.scheduler.set)?.settings;
         settings.extend(run.later);
         let (machine, duration_ns) = (run.machine, run.duration_ns);
-        Ok(Checked { workload, notes, machine, settings, duration_ns })
+        Ok(Checked { workload, notes, machine, settings, duration_ns, rename: |name| name })
     }
 }
 
