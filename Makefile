@@ -80,10 +80,13 @@ packages: build python ## Build and check a Debian package, a static tarball in 
 third-party: setup ## Build the kernel's example schedulers into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
 
-python: setup ## Build the Python module as a wheel in target/wheels
+# The wheel has the program, too: `pip install` puts it beside Python, where the module looks for it.
+python: build ## Build the Python module and the program as a wheel in target/wheels
 	@python/environment.sh $(PYTHON)
 	rm -rf target/wheels
+	install -D -m 755 $(RELEASE) python/data/scripts/fairground && strip python/data/scripts/fairground
 	$(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
+	rm -rf python/data/scripts
 
 # Without a network there is no pytest, and the tests are skipped. The module is that of `test-programs`; `make packages`
 # checks the wheel.

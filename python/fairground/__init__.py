@@ -11,23 +11,29 @@ those of the command line, and so are the messages of errors (:class:`Error`). T
 
 from fairground._native import VERSION as __version__
 from fairground._native import Error
+from fairground._command import Report, ReportTable, command, run_on
 from fairground._points import Point, grid
-from fairground._run import Run, read, simulate
+from fairground._run import Contention, Run, read, simulate
 from fairground._sweep import Sweep, sweep
 from fairground._table import Table
 from fairground._words import SchedulerInfo, WorkloadInfo, schedulers, workloads
 
 __all__ = [
+    "Contention",
     "Error",
     "Point",
+    "Report",
+    "ReportTable",
     "Run",
     "SchedulerInfo",
     "Sweep",
     "Table",
     "WorkloadInfo",
     "__version__",
+    "command",
     "grid",
     "read",
+    "run_on",
     "schedulers",
     "simulate",
     "sweep",

@@ -95,6 +95,50 @@ class Run:
         """The same for each control group, with those below it; empty where there are none."""
         return Table(self._native.cgroups())
 
+    @property
+    def findings(self) -> Table:
+        """What is wrong, as ``fairground diagnose`` finds it, the costliest first; ``cpu_time_ppm`` is the time lost, in millionths of all CPU time."""
+        return Table(self._native.findings())
+
+    @property
+    def evidence(self) -> Table:
+        """The figures behind :attr:`findings`: ``rank`` is the finding's, ``value`` has a ``unit``, or ``text`` has words."""
+        return Table(self._native.evidence())
+
+    @property
+    def not_judged(self) -> list[tuple[str, str]]:
+        """The rules that could not judge, each with what is missing. No finding is good news only if this is empty."""
+        return self._native.not_judged
+
+    def contention(self, depth: int = 4) -> Contention:
+        """Where tasks wait and for which others; ``depth`` functions of a call chain name a place."""
+        return Contention(self._native.contention(depth))
+
+    def replay(
+        self,
+        *,
+        settings: Mapping[str, SettingValue] | None = None,
+        at: str | Sequence[str] = (),
+        cost: Mapping[str, int] | None = None,
+        **words: Unpack[Words],
+    ) -> Run:
+        """Runs the load of this recording in the simulated machine, under another scheduler.
+
+        Without ``sched`` it is the model of the scheduler that made the recording; :meth:`near` then says how near the replay
+        comes to it. What ``words`` leave out of the machine is as recorded. The arguments are those of :func:`simulate`.
+
+        :raises Error: if the recording does not tell its scheduler and ``sched`` does not either, or if an argument is invalid.
+        """
+        if "sched" not in words:
+            words["sched"], own = _native.own_scheduler(self._native)
+            settings = dict(pair.split("=", 1) for pair in own) | dict(settings or {})
+        point = Point.of(self.label, settings=settings, at=at, cost=cost, **words)
+        return Run(_native.replay(self._native, point, scheduler_of(point, None)))
+
+    def near(self, replayed: Run) -> Table:
+        """How far a replay is off this recording: ``metric``, ``off_percent``, ``near`` (``near``, ``fair``, ``poor``)."""
+        return Table(_native.near(self._native, replayed._native))
+
     def plot(self, kind: str = "shares", **how: float) -> Picture:
         """A matplotlib chart, which a notebook shows inline.
 
@@ -122,6 +166,37 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<fairground.Run of {self.label}: {len(self.events)} events, {len(self.tasks)} tasks>"
+
+
+class Contention:
+    """The waits of a run or a recording; docs/howto/find-lock-waits.md explains the columns. Units stand at the end of their names."""
+
+    def __init__(self, native: _native.Contention) -> None:
+        self._native = native
+
+    @property
+    def lock_waits(self) -> int:
+        """Waits for locks."""
+        return self._native.lock_waits
+
+    @property
+    def sites(self) -> Table:
+        """One row for each place where tasks wait, the longest waits first."""
+        return Table(self._native.sites())
+
+    @property
+    def blockers(self) -> Table:
+        """One row for each pair of waiter and blocker at a place, the longest waits first."""
+        return Table(self._native.blockers())
+
+    @property
+    def points(self) -> Table:
+        """One row for each call chain that ended in a switch, the rarest first; empty where the recording has no stacks."""
+        return Table(self._native.points())
+
+    def __repr__(self) -> str:
+        switches, with_stack = self._native.switches
+        return f"<fairground.Contention: {self.lock_waits} waits for locks; {switches} switches, {with_stack} with a stack>"
 
 
 def _cell(value: object) -> str:
