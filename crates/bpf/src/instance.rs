@@ -178,8 +178,8 @@ impl<H: Host> Instance<H> {
         result
     }
 
-    /// BPF instructions executed since creation, calls and jumps included. Both engines count the same. A call that
-    /// ended in a trap counts at least up to its last call or backward jump.
+    /// BPF instructions executed since creation, calls and jumps included. Both engines count the same, also in a call
+    /// that ended in a trap: up to the instruction that trapped, which counts.
     #[inline]
     pub fn insns(&self) -> u64 {
         self.insns

@@ -3,6 +3,7 @@
 mod compile;
 mod core_reloc;
 mod differential;
+mod faults;
 mod garbage;
 mod graph;
 mod isa;

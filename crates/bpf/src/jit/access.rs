@@ -116,7 +116,8 @@ impl Translator<'_, '_> {
     }
 
     /// Flags of an access that may fault.
-    pub(super) fn guest_flags(&self) -> MemFlagsData {
+    pub(super) fn guest_flags(&mut self) -> MemFlagsData {
+        self.pending_at.insert(self.pc, self.pending);
         MemFlagsData::new()
             .with_alias_region(Some(self.guest_region))
             .with_trap_code(Some(trap_code(self.pc)))
@@ -135,6 +136,7 @@ impl Translator<'_, '_> {
     }
 
     pub(super) fn store(&mut self, bytes: u8, base: u8, off: i16, value: Value) {
+        self.keep_stores(bytes, off);
         let (addr, off, flags) = self.native_access(base, off, bytes);
         let value = if bytes == 8 { value } else { self.b.ins().ireduce(int(bytes), value) };
         self.b.ins().store(flags, value, addr, off);

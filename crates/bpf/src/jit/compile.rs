@@ -56,11 +56,22 @@ struct Compiler {
     module: Option<JITModule>,
 }
 
+/// A machine instruction that may fault.
+#[derive(Clone, Copy)]
+struct MayFault {
+    /// Its offset in the function's code.
+    offset: u32,
+    /// The slot of its BPF instruction.
+    slot: usize,
+    /// Instructions until there, itself included, that are not subtracted from the fuel yet.
+    pending: i64,
+}
+
 struct Compiled {
     entry: *mut u8,
     bytes: u32,
-    /// Offset of each machine instruction that may fault, ascending, and the slot of its BPF instruction.
-    faults: Vec<(u32, usize)>,
+    /// The machine instructions that may fault, by offset, ascending.
+    faults: Vec<MayFault>,
 }
 
 impl fmt::Debug for Code {
@@ -156,14 +167,14 @@ impl Code {
         Ok(entry)
     }
 
-    /// The function and the slot of the BPF instruction of a faulting machine instruction.
-    fn fault_location(&self, address: u64) -> Option<(usize, usize)> {
+    /// The function of a faulting machine instruction, and what is known of the instruction.
+    fn fault_location(&self, address: u64) -> Option<(usize, MayFault)> {
         self.compiler().functions.iter().enumerate().find_map(|(index, function)| {
             let function = function.as_ref()?;
             let offset = address.checked_sub(function.entry as u64)?;
             let offset = u32::try_from(offset).ok().filter(|offset| *offset < function.bytes)?;
-            let at = function.faults.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
-            Some((index, function.faults[at].1))
+            let at = function.faults.binary_search_by_key(&offset, |known| known.offset).ok()?;
+            Some((index, function.faults[at]))
         })
     }
 }
@@ -216,7 +227,8 @@ impl Compiler {
         let name = format!("{}.{index}", source.program.functions[index].name);
         let id = module.declare_function(&name, Linkage::Local, &context.func.signature);
         let id = id.map_err(|error| error.to_string())?;
-        translate(module.target_config(), &mut context.func, &mut self.builder, source, index);
+        let pending =
+            translate(module.target_config(), &mut context.func, &mut self.builder, source, index);
         module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
         module.finalize_definitions().map_err(|error| error.to_string())?;
         let code = context.compiled_code().ok_or("no code was made")?;
@@ -231,10 +243,11 @@ impl Compiler {
             let near = near.map_or(0, |range| range.loc.bits() as usize);
             let ops = &source.program.functions[index].ops;
             if let Some(slot) = faulting_slot(ops, trap.code, near) {
-                faults.push((trap.offset, slot));
+                let pending = pending.get(&slot).copied().unwrap_or(0);
+                faults.push(MayFault { offset: trap.offset, slot, pending });
             }
         }
-        faults.sort_unstable();
+        faults.sort_unstable_by_key(|known| known.offset);
         let bytes = code.code_info().total_size;
         Ok(Compiled { entry: module.get_finalized_function(id).cast_mut(), bytes, faults })
     }
@@ -276,12 +289,13 @@ unsafe fn trap_of(vm: *mut Vm, code: &Code) -> Trap {
     }
     let guest = (&raw const *vm) as u64 + VM_TO_GUEST;
     let addr = vm.fault_addr.wrapping_sub(guest);
-    let Some((function, insn)) = code.fault_location(vm.fault_code) else {
+    let Some((function, known)) = code.fault_location(vm.fault_code) else {
         return Trap::host(format!(
             "fault at an unknown instruction of the generated code (guest address {addr:#x})"
         ));
     };
-    let function = &state.program.functions[function];
+    vm.fuel -= known.pending;
+    let (function, insn) = (&state.program.functions[function], known.slot);
     // Inlined helpers load before they store to an address: a fault at a readable address is a store's.
     let store = matches!(function.ops[insn], Op::Store { .. } | Op::Atomic { .. })
         || state.memory.is_readable(addr);

@@ -14,7 +14,6 @@ use crate::vm::Vm;
 impl Translator<'_, '_> {
     /// Leaves generated code with a trap at the current instruction; ends the block. The fuel must be flushed.
     pub(super) fn raise(&mut self, why: Raise) {
-        self.store_fuel();
         let signature = self.b.import_signature(signature(4, 0));
         let address = self.iconst(self.source.shims.raise as i64);
         let (why, index, pc) = (why as i64, self.index as i64, self.pc as i64);
@@ -32,14 +31,31 @@ impl Translator<'_, '_> {
         self.b.switch_to_block(on);
     }
 
-    /// Subtracts the instructions since the last flush from the fuel variable.
+    /// Subtracts the instructions since the last flush from the fuel, in the variable and in the control block. What
+    /// was executed of them when an access faults is known from its slot ([`Translator::pending_at`]).
     pub(super) fn flush(&mut self) {
         if self.pending > 0 {
             let fuel = self.b.use_var(self.fuel);
             let fuel = self.b.ins().iadd_imm_s(fuel, -self.pending);
             self.b.def_var(self.fuel, fuel);
+            // Declared as one that may trap, so that Cranelift removes no store of the guest's before it in favour of
+            // a later one: the later one would trap with another count.
+            let flags = self.vm_flags().with_trap_code(Some(UNREACHABLE));
+            self.b.ins().store(flags, fuel, self.vm, offset_of!(Vm, fuel) as i32);
             self.pending = 0;
+            self.stored.clear();
         }
+    }
+
+    /// Before a store of the guest's: flushes if it may overwrite an earlier one since the last flush.
+    pub(super) fn keep_stores(&mut self, bytes: u8, off: i16) {
+        if self.stored.contains(&(bytes, off)) {
+            // Without the instruction itself: it has not been executed if the earlier one traps.
+            self.pending -= 1;
+            self.flush();
+            self.pending = 1;
+        }
+        self.stored.push((bytes, off));
     }
 
     /// Adds the price of the following call; `index` is that of the price.
@@ -56,11 +72,6 @@ impl Translator<'_, '_> {
         let fuel = self.b.use_var(self.fuel);
         let empty = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
         self.raise_if(empty, Raise::OutOfFuel);
-    }
-
-    pub(super) fn store_fuel(&mut self) {
-        let fuel = self.b.use_var(self.fuel);
-        self.store_vm(fuel, offset_of!(Vm, fuel));
     }
 
     pub(super) fn reload_fuel(&mut self) {

@@ -1,7 +1,7 @@
 //! Translates one function to Cranelift's intermediate representation.
 //!
-//! r0…r9 and the fuel are variables; r10 and the control block are values. The fuel is stored to the control block
-//! before anything that reads it there: calls of other functions, the function's end, traps.
+//! r0…r9 and the fuel are variables; r10 and the control block are values. The fuel is also in the control block: it is
+//! stored at the end of each basic block and before calls, less the instructions since then.
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -82,6 +82,10 @@ pub(super) struct Translator<'a, 'f> {
     pub(super) may_goto: Option<Variable>,
     /// Instructions since the fuel variable was last lowered.
     pub(super) pending: i64,
+    /// By slot of an access that may fault: [`Translator::pending`], with the access itself.
+    pub(super) pending_at: BTreeMap<usize, i64>,
+    /// Width and offset of the guest's stores since the last flush.
+    pub(super) stored: Vec<(u8, i16)>,
     pub(super) blocks: BTreeMap<usize, Block>,
     /// By register: the map whose handle it is known to contain.
     pub(super) maps: [Option<usize>; 11],
@@ -90,14 +94,14 @@ pub(super) struct Translator<'a, 'f> {
     pub(super) pc: usize,
 }
 
-/// Builds `func` from function `index` of the source.
+/// Builds `func` from function `index` of the source; returns [`Translator::pending_at`].
 pub(super) fn translate(
     config: TargetFrontendConfig,
     func: &mut Function,
     context: &mut FunctionBuilderContext,
     source: &Source<'_>,
     index: usize,
-) {
+) -> BTreeMap<usize, i64> {
     let region = |func: &mut Function, user_id, description: &'static str| {
         func.dfg.alias_regions.insert(AliasRegionData { user_id, description: description.into() })
     };
@@ -127,6 +131,8 @@ pub(super) fn translate(
         fuel,
         may_goto,
         pending: 0,
+        pending_at: BTreeMap::new(),
+        stored: Vec::new(),
         blocks: BTreeMap::new(),
         maps: [None; 11],
         guest_region,
@@ -137,6 +143,7 @@ pub(super) fn translate(
     translator.body(ops);
     translator.b.seal_all_blocks();
     translator.b.finalize(config);
+    translator.pending_at
 }
 
 impl Translator<'_, '_> {
@@ -175,6 +182,7 @@ impl Translator<'_, '_> {
                 self.b.switch_to_block(block);
                 self.maps = [None; 11];
                 self.pending = 0;
+                self.stored.clear();
                 open = true;
             }
             if matches!(op, Op::Tail | Op::Nop) || !open {
@@ -221,7 +229,6 @@ impl Translator<'_, '_> {
             Op::Call(callee) => self.call(callee),
             Op::Exit => {
                 self.flush();
-                self.store_fuel();
                 let result = self.get(0);
                 self.b.ins().return_(&[result]);
                 return false;
@@ -322,7 +329,6 @@ impl Translator<'_, '_> {
     fn call_function(&mut self, index: usize) {
         self.flush();
         self.check_fuel();
-        self.store_fuel();
         let below = self.b.ins().iadd_imm_s(self.r10, -(FRAME_BYTES as i64));
         let mut args = vec![self.vm, below];
         for number in 1..=self.source.arities[index] {
@@ -370,7 +376,6 @@ impl Translator<'_, '_> {
         };
         self.flush();
         if calls_back {
-            self.store_fuel();
             let below = self.b.ins().iadd_imm_s(self.r10, -(FRAME_BYTES as i64));
             self.store_vm(below, offset_of!(Vm, sp));
         }
