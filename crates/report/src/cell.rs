@@ -218,13 +218,15 @@ fn fixed(value: f64, decimals: u8) -> String {
     }
 }
 
-/// Names come out of traces: a control character in one must reach neither the terminal nor a picture, whose XML has
-/// no room for two others as well.
+/// Names come out of traces: a character in one that controls a terminal must reach neither it nor a picture, whose XML
+/// has no room for two others as well.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect()
 }
 
-/// Whether a character may stand in a name that is shown.
-pub(crate) fn is_printable(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
+/// Whether a character may stand in a name that is shown: not a control character (C0, C1, DEL), no mark, embedding,
+/// override or isolate of the direction of writing (Unicode's annex 9), and none that XML lacks.
+pub fn is_printable(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !c.is_control() && !turns && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }

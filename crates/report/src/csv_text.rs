@@ -1,6 +1,9 @@
 //! CSV (RFC 4180 with line feeds): one table as it stands, or a whole document, one observation a line.
 //!
-//! Values are raw, as in JSON; what was not measured is an empty field.
+//! Values are raw, as in JSON; what was not measured is an empty field. A text that a spreadsheet would take for a formula
+//! gets an apostrophe in front, which spreadsheets do not show (OWASP, "CSV Injection"); numbers stay as they are.
+
+use std::borrow::Cow;
 
 use crate::{Document, Table, Unit};
 
@@ -53,8 +56,64 @@ impl Document {
 fn write(lines: &[Vec<String>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in lines {
-        writer.write_record(line).expect("a record of the header's length fits into a Vec");
+        writer
+            .write_record(line.iter().map(|text| inert(text).into_owned()))
+            .expect("a record of the header's length fits into a Vec");
     }
     let bytes = writer.into_inner().expect("a Vec takes all bytes");
     String::from_utf8(bytes).expect("strings stay UTF-8 when they are quoted")
+}
+
+/// A text that no spreadsheet runs as a formula.
+fn inert(text: &str) -> Cow<'_, str> {
+    let begins = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    // A number, `-` alone and `-5 %` are what they look like.
+    let is_number = text.parse::<f64>().is_ok();
+    match begins && !is_number && text != "-" {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cell, Column};
+
+    #[test]
+    fn no_text_is_a_formula_and_numbers_are_numbers() {
+        let mut table = Table::new("t", "T", [Column::text("name"), Column::number("value")]);
+        for name in [
+            "=1+2",
+            "+cmd|' /C calc'!A0",
+            "-2+3",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "hog",
+            "-",
+            "-7",
+            "a=b",
+        ] {
+            table.push([Cell::text(name), Cell::float(-1.5, 1)]);
+        }
+        let csv = table.to_csv();
+        let mut reader = csv::Reader::from_reader(csv.as_bytes());
+        let cells: Vec<String> =
+            reader.records().map(|record| record.expect("a record")[0].to_owned()).collect();
+        let inert = [
+            "'=1+2",
+            "'+cmd|' /C calc'!A0",
+            "'-2+3",
+            "'@SUM(A1)",
+            "'\t=1",
+            "'\r=1",
+            "hog",
+            "-",
+            "-7",
+            "a=b",
+        ];
+        assert_eq!(cells, inert);
+        assert_eq!(csv.matches(",-1.5\n").count(), inert.len(), "numbers stay: {csv}");
+    }
 }

@@ -41,7 +41,7 @@ mod table;
 mod text;
 mod tidy;
 
-pub use cell::{Cell, TimeUnit};
+pub use cell::{Cell, TimeUnit, is_printable};
 pub use document::{Document, Entry, Level, Section, Spec, Verdict};
 pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
