@@ -9,14 +9,15 @@ use syn::visit::Visit;
 
 /// Which crates of the workspace a crate may depend on. Dev-dependencies are free.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("scratch", &[]),
     ("trace", &[]),
     ("workload", &[]),
     ("bpf", &[]),
     ("report", &[]),
     ("analysis", &["trace"]),
     ("machine", &["bpf", "trace", "workload"]),
-    ("realkernel", &["trace", "workload"]),
-    ("catalogue", &["policies"]),
+    ("realkernel", &["scratch", "trace", "workload"]),
+    ("catalogue", &["policies", "scratch"]),
     (
         "session",
         &["analysis", "bpf", "catalogue", "realkernel", "machine", "policies", "trace", "workload"],
@@ -32,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "machine",
             "policies",
             "report",
+            "scratch",
             "session",
             "top",
             "trace",

@@ -30,6 +30,16 @@ pub enum FetchError {
         /// The scheduler, with the version that was asked for.
         name: String,
     },
+    /// An object of the cache is not the one that was built.
+    #[error("{} has changed since it was built: remove {} and run `fairground sched fetch {name}`", .path.display(), .folder.display())]
+    Changed {
+        /// The object.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+        /// The scheduler with its version.
+        name: String,
+    },
     /// Something could not be downloaded.
     #[error(
         "{url} could not be downloaded: {problem}; fetching a scheduler requires a network that reaches \

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fairground_scratch::die_with_parent;
 use libbpf_rs::Linker;
 
 use crate::FetchError;
@@ -96,6 +97,7 @@ fn compile(
     command.arg("-idirafter").arg("/usr/include");
     command.arg("-idirafter").arg("/usr/include/x86_64-linux-gnu");
     command.arg("-c").arg(source).arg("-o").arg(part);
+    die_with_parent(&mut command);
     let output = command.output().map_err(|error| FetchError::Program {
         program: "clang",
         package: "clang-19",

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use fairground_scratch::die_with_parent;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -67,7 +68,7 @@ pub(crate) fn unpack(
     into: &Path,
 ) -> Result<std::path::PathBuf, FetchError> {
     let content = get(&format!("{PACKAGES}/{name}/{name}-{version}.crate"))?;
-    let found = hex(&Sha256::digest(&content));
+    let found = digest(&content);
     if found != sha256 {
         let what = format!("{name} {version}");
         return Err(FetchError::Checksum { what, found, expected: sha256.to_owned() });
@@ -106,6 +107,7 @@ fn run(
     program: &'static str,
     package: &'static str,
 ) -> Result<Vec<u8>, FetchError> {
+    die_with_parent(&mut command);
     let output = command.output().map_err(|error| FetchError::Program {
         program,
         package,
@@ -119,8 +121,9 @@ fn run(
     Err(FetchError::Failed { program, problem })
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// SHA-256, hexadecimal.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fairground_scratch::Folder;
 use serde::{Deserialize, Serialize};
 
 use crate::objects::{self, Folders};
@@ -12,6 +13,9 @@ use crate::{Entry, FetchError, find, registry};
 
 /// What describes a built object; it exists only beside a whole one.
 const NOTE: &str = "source.json";
+
+/// The start of the names of folders for what is being built.
+const PREFIX: &str = ".fetch-";
 
 /// The cache of built objects: a folder.
 #[derive(Clone, Debug)]
@@ -35,8 +39,12 @@ pub struct Built {
 struct Note {
     package: String,
     version: String,
+    /// SHA-256 of the package.
     sha256: String,
     clang: String,
+    /// SHA-256 of the object; absent if it was built before this was kept.
+    #[serde(default)]
+    object_sha256: Option<String>,
 }
 
 impl Store {
@@ -68,10 +76,12 @@ impl Store {
         find(name)?;
         let mut built = self.built(name).into_iter();
         let found = built.find(|one| version.is_none_or(|version| one.version == version));
-        found.ok_or_else(|| {
+        let found = found.ok_or_else(|| {
             let version = version.map_or(String::new(), |version| format!("@{version}"));
             FetchError::NotFetched { name: format!("{name}{version}") }
-        })
+        })?;
+        verify(&found)?;
+        Ok(found)
     }
 
     /// Downloads and builds a scheduler, the newest version or the one that is asked for, unless it is here. `say` is told
@@ -109,7 +119,7 @@ impl Store {
         let (name, version) = (entry.name, published.vers.as_str());
         let package = format!("{name} {version}");
         fs::create_dir_all(&self.root).map_err(FetchError::io(&self.root))?;
-        let work = tempfile::tempdir_in(&self.root).map_err(FetchError::io(&self.root))?;
+        let work = Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))?;
         say(&format!("downloading {package}"));
         let folder = registry::unpack(name, version, &published.cksum, work.path())?;
         let recipe = Recipe::read(&package, &folder)?;
@@ -127,6 +137,7 @@ impl Store {
             version: version.to_owned(),
             sha256: published.cksum.clone(),
             clang,
+            object_sha256: Some(registry::digest(&read(&object)?)),
         };
         let text = serde_json::to_string_pretty(&note).expect("a note consists of texts");
         fs::write(made.join(NOTE), text + "\n").map_err(FetchError::io(&made))?;
@@ -137,7 +148,9 @@ impl Store {
     fn headers(&self, locked: &Locked, say: &mut dyn FnMut(&str)) -> Result<PathBuf, FetchError> {
         let folder = self.shared(locked, say)?;
         if !folder.join("vmlinux").is_dir() {
-            registry::untar(&folder.join("vmlinux.tar.zst"), &folder)?;
+            let work = Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))?;
+            registry::untar(&folder.join("vmlinux.tar.zst"), work.path())?;
+            self.publish(&work.path().join("vmlinux"), &folder.join("vmlinux"))?;
         }
         Ok(folder)
     }
@@ -148,7 +161,7 @@ impl Store {
         let folder = self.root.join("shared").join(format!("{name}-{version}"));
         if !folder.is_dir() {
             say(&format!("downloading {name} {version}"));
-            let work = tempfile::tempdir_in(&self.root).map_err(FetchError::io(&self.root))?;
+            let work = Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))?;
             let unpacked = registry::unpack(name, version, sha256, work.path())?;
             self.publish(&unpacked, &folder)?;
         }
@@ -165,6 +178,25 @@ impl Store {
             result => result.map_err(FetchError::io(place)),
         }
     }
+}
+
+/// Compares an object with the checksum that it had when it was built.
+fn verify(built: &Built) -> Result<(), FetchError> {
+    let folder = built.object.parent().unwrap_or(Path::new("."));
+    let note: Option<Note> = serde_json::from_slice(&read(&folder.join(NOTE))?).ok();
+    let Some(expected) = note.and_then(|note| note.object_sha256) else { return Ok(()) };
+    match registry::digest(&read(&built.object)?) == expected {
+        true => Ok(()),
+        false => Err(FetchError::Changed {
+            path: built.object.clone(),
+            folder: folder.to_owned(),
+            name: format!("{}@{}", built.name, built.version),
+        }),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, FetchError> {
+    fs::read(path).map_err(FetchError::io(path))
 }
 
 /// The order of versions: their numbers, then their texts.
@@ -192,14 +224,21 @@ mod tests {
                 version: version.to_owned(),
                 sha256: String::new(),
                 clang: String::new(),
+                object_sha256: (version == "1.9.0").then(|| registry::digest(b"an object")),
             };
             let place = folder.path().join("scx_lavd").join(version);
             fs::create_dir_all(&place).expect("a folder");
+            fs::write(place.join("scx_lavd.bpf.o"), "an object").expect("an object");
             fs::write(place.join(NOTE), serde_json::to_string(&note).expect("JSON"))
                 .expect("a note");
         }
         assert_eq!(cached(None).ok().as_deref(), Some("1.10.0"));
         assert_eq!(cached(Some("1.9.0")).ok().as_deref(), Some("1.9.0"));
+        let object = folder.path().join("scx_lavd/1.9.0/scx_lavd.bpf.o");
+        fs::write(object, "another one").expect("an object");
+        let text = cached(Some("1.9.0")).expect_err("refused").to_string();
+        assert!(text.contains("1.9.0/scx_lavd.bpf.o has changed"), "{text}");
+        assert!(text.contains("fetch scx_lavd@1.9.0"), "{text}");
         assert!(cached(Some("2.0.0")).is_err() && store.cached("lavd", None).is_err());
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use fairground_scratch::die_with_parent;
+
 use super::{CatalogueError, make_folder, write};
 
 pub(super) const MIRROR: &str = "http://deb.debian.org/debian";
@@ -133,11 +135,13 @@ pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), C
     fs::create_dir_all(folder).map_err(CatalogueError::io(what.clone()))?;
     let mut command = Command::new("dpkg-deb");
     command.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped());
+    die_with_parent(&mut command);
     let mut list = command.spawn().map_err(|e| missing("dpkg-deb", &e))?;
     let mut tar = Command::new("tar");
     tar.args(["-x", "-C"]).arg(folder).args(["--wildcards", "--no-anchored"]).args(wanted);
     tar.stdin(list.stdout.take().expect("the child's standard output is a pipe"))
         .stderr(Stdio::null());
+    die_with_parent(&mut tar);
     // tar fails if a pattern has no match; the caller checks for the required files.
     let tarred = tar.status().map_err(|e| missing("tar", &e));
     let listed = list.wait().map_err(CatalogueError::io(what.clone()))?;
@@ -184,6 +188,7 @@ fn debs(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
 
 fn run(mut command: Command, what: &str) -> Result<String, CatalogueError> {
     let program = command.get_program().to_string_lossy().into_owned();
+    die_with_parent(&mut command);
     let output = command.stdin(Stdio::null()).output().map_err(|e| missing(&program, &e))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

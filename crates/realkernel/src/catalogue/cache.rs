@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{ENTRIES, Entry, numbers};
 use super::kernel::hex_digest;
-use super::{CatalogueError, Kernel, Qemu};
+use super::{CatalogueError, Kernel, Qemu, manifest};
 
 /// The file that describes a fetched kernel.
 pub(super) const KERNEL_NOTE: &str = "kernel.json";
@@ -120,6 +120,7 @@ impl Cache {
         };
         let folder = self.qemu_folder();
         let Ok(text) = fs::read(folder.join(QEMU_NOTE)) else { return Err(installed) };
+        manifest::verify(&folder)?;
         let note: CachedQemu = serde_json::from_slice(&text)
             .map_err(|_| CatalogueError::Damaged { path: folder.clone() })?;
         Qemu::fetched(&folder, &note.libraries)
@@ -151,6 +152,7 @@ impl Cache {
         if hex_digest(&bytes) != cached.sha256 {
             return Err(CatalogueError::Damaged { path: folder });
         }
+        manifest::verify(&folder)?;
         let config = Some(folder.join(CONFIG)).filter(|c| c.is_file());
         let (name, sha256) = (cached.name.clone(), cached.sha256.clone());
         Ok(Kernel { name, image, config, sha256 })

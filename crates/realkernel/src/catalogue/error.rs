@@ -36,9 +36,16 @@ pub enum CatalogueError {
         newest: String,
     },
     /// A file in the cache is damaged.
-    #[error("{} is damaged: its checksum differs from the one recorded; remove it and fetch again", .path.display())]
+    #[error("{} is not what was fetched: it has changed, is missing, or was added; remove its folder of the cache and run \
+             `fairground kernels fetch`", .path.display())]
     Damaged {
         /// The file.
+        path: PathBuf,
+    },
+    /// A kernel was replaced between the moment it was found and its start.
+    #[error("{} has changed since the run began: start it again", .path.display())]
+    Changed {
+        /// The kernel's image.
         path: PathBuf,
     },
     /// No apt on this machine.

@@ -1,8 +1,10 @@
 //! Fetches packages: to a temporary folder of the cache, verified, then renamed. One process at a time.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use fairground_scratch::{Folder, write_whole};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
@@ -12,7 +14,7 @@ use super::cache::{CONFIG, Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, fi
 use super::entry::{Entry, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
-use super::{CatalogueError, Kernel, Qemu, make_folder, read, write};
+use super::{CatalogueError, Kernel, Qemu, make_folder, manifest, read, write};
 
 /// The suites of QEMU and its libraries: one release, so that they are compatible.
 const QEMU_SUITES: [&str; 1] = ["trixie"];
@@ -92,6 +94,7 @@ fn kernel(
             let scratch = scratch(cache)?;
             let source = Source { archive: &archive, names: &names, chosen: &chosen };
             source.complete(&folder, scratch.path(), report)?;
+            manifest::write(&folder)?;
             archive.clean();
         }
         return Ok(here);
@@ -119,6 +122,7 @@ fn kernel(
         sha256,
     };
     write_note(&made.join(KERNEL_NOTE), &cached)?;
+    manifest::write(&made)?;
     put_in_place(&made, &cache.kernel_folder(&name))?;
     archive.clean();
     Ok(cached)
@@ -178,11 +182,9 @@ impl Source<'_> {
             return Ok(());
         };
         // Complete or absent: the kernel may be in use meanwhile.
-        let part = folder.join("config.part");
-        write(&part, read(&config)?)?;
-        let target = folder.join(CONFIG);
-        let what = format!("rename to {}", target.display());
-        fs::rename(&part, &target).map_err(CatalogueError::io(what))
+        let (target, text) = (folder.join(CONFIG), read(&config)?);
+        write_whole(&target, |out| out.write_all(&text))
+            .map_err(CatalogueError::io(format!("write {}", target.display())))
     }
 }
 
@@ -219,6 +221,7 @@ fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), CatalogueErro
     // Check that it starts from its temporary folder: its paths are relative.
     Qemu::fetched(&made, &note.libraries)?;
     write_note(&made.join(QEMU_NOTE), &note)?;
+    manifest::write(&made)?;
     put_in_place(&made, &cache.qemu_folder())?;
     archive.clean();
     Ok(())
@@ -295,7 +298,7 @@ fn put_in_place(made: &Path, target: &Path) -> Result<(), CatalogueError> {
 }
 
 /// A temporary folder in the cache, removed when dropped. Removes those of killed processes first.
-fn scratch(cache: &Cache) -> Result<tempfile::TempDir, CatalogueError> {
+fn scratch(cache: &Cache) -> Result<Folder, CatalogueError> {
     const PREFIX: &str = ".fetch-";
     let root = cache.root();
     // The lock is held, so no living process uses one.
@@ -304,8 +307,8 @@ fn scratch(cache: &Cache) -> Result<tempfile::TempDir, CatalogueError> {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
-    let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(root);
-    made.map_err(CatalogueError::io(format!("make a folder in {}", root.display())))
+    Folder::within(root, PREFIX)
+        .map_err(CatalogueError::io(format!("make a folder in {}", root.display())))
 }
 
 /// Takes the cache's lock; reports and waits if another process holds it.

@@ -41,6 +41,19 @@ impl Kernel {
         })
     }
 
+    /// Its image, with the digest that it had when it was found: what is compared is what is booted.
+    ///
+    /// # Errors
+    /// It cannot be read, or it has changed meanwhile.
+    pub fn read(&self) -> Result<Vec<u8>, CatalogueError> {
+        let bytes = read_file(&self.image, PROGRAM_BYTES_MAX)
+            .map_err(CatalogueError::io(format!("read the kernel {}", self.image.display())))?;
+        match hex_digest(&bytes) == self.sha256 {
+            true => Ok(bytes),
+            false => Err(CatalogueError::Changed { path: self.image.clone() }),
+        }
+    }
+
     /// Whether it is a kernel of the catalogue, and no file of the user's.
     pub fn is_of_catalogue(&self) -> bool {
         super::takes_schedulers(&self.name).is_some()
@@ -60,6 +73,20 @@ pub(super) fn hex_digest(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_booted_is_what_was_found() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut image = vec![0; 0x202];
+        image.extend_from_slice(b"HdrS");
+        std::fs::write(file.path(), &image).expect("written");
+        let kernel = Kernel::from_path(file.path()).expect("a kernel");
+        assert_eq!(kernel.read().expect("unchanged"), image);
+        image.push(1);
+        std::fs::write(file.path(), &image).expect("written");
+        let error = kernel.read().expect_err("refused").to_string();
+        assert!(error.contains("has changed"), "{error}");
+    }
 
     #[test]
     fn a_text_is_no_kernel() {

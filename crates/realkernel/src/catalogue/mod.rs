@@ -3,6 +3,7 @@
 //! ```text
 //! CACHE/kernels/6.1/{vmlinuz,config,kernel.json}  complete or absent: created under another name, then renamed
 //! CACHE/qemu/{usr,…,qemu.json}                    the same
+//! CACHE/{kernels/6.1,qemu}/files.json             checksums, compared whenever something of the folder is used
 //! CACHE/apt/SUITES/                               apt's lists
 //! CACHE/lock                                      held while fetching
 //! ```
@@ -13,6 +14,7 @@ mod entry;
 mod error;
 mod fetch;
 mod kernel;
+mod manifest;
 mod qemu;
 mod reach;
 

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use fairground_scratch::die_with_parent;
+
 use super::CatalogueError;
 
 /// The program's name.
@@ -25,6 +27,8 @@ pub struct Qemu {
     pub firmware: Vec<PathBuf>,
     /// Its version, `10.0.2`.
     pub version: String,
+    /// Whether it was built with the filter of its own system calls (`-sandbox`).
+    pub has_sandbox: bool,
 }
 
 impl Qemu {
@@ -54,8 +58,19 @@ impl Qemu {
         libraries: Vec<PathBuf>,
         firmware: Vec<PathBuf>,
     ) -> Result<Self, CatalogueError> {
-        let mut qemu = Self { program, libraries, firmware, version: String::new() };
-        let output = qemu.command().arg("--version").stdin(Stdio::null()).output();
+        let mut qemu =
+            Self { program, libraries, firmware, version: String::new(), has_sandbox: true };
+        let version_of = |options: &[&str]| {
+            let mut command = qemu.command();
+            die_with_parent(&mut command);
+            command.args(options).arg("--version").stdin(Stdio::null()).output()
+        };
+        // An option that it does not know is an error, before it states its version.
+        let mut output = version_of(&["-sandbox", "on"]);
+        if output.as_ref().is_ok_and(|output| !output.status.success()) {
+            output = version_of(&[]);
+            qemu.has_sandbox = false;
+        }
         let output = match output {
             Ok(output) if output.status.success() => output.stdout,
             Ok(output) => {

@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fairground_scratch::{Folder, die_with_parent};
+
 use super::CatalogueError;
 use super::apt::{KEYRING, MIRROR};
 
@@ -17,8 +19,8 @@ const PROGRAMS: [&str; 4] = ["apt-get", "apt-cache", "dpkg-deb", "tar"];
 const HELPER: &str = "usr/lib/apt/apt-helper";
 /// A small file of the archive.
 const FILE: &str = "dists/bookworm/InRelease";
-/// Time limit of the download.
-const DEADLINE: Duration = Duration::from_secs(20);
+/// Time limit of the download of a file of a few hundred kB: an archive that takes longer for it is of little use.
+const DEADLINE: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(20);
 
 /// The result of the check.
@@ -53,14 +55,15 @@ pub fn reach(root: &Path, path: &OsStr) -> Result<Reach, CatalogueError> {
 
 fn download(helper: &Path) -> Result<(), CatalogueError> {
     let what = format!("download {MIRROR}/{FILE}");
-    let folder = tempfile::tempdir().map_err(CatalogueError::io("make a temporary folder"))?;
+    let folder = Folder::new().map_err(CatalogueError::io("make a temporary folder"))?;
     let words = folder.path().join("words");
     let file = File::create(&words).map_err(CatalogueError::io("make a temporary file"))?;
     let mut command = Command::new(helper);
-    command.args(["-o", "Acquire::http::Timeout=10", "-o", "Acquire::Retries=0"]);
+    command.args(["-o", "Acquire::http::Timeout=3", "-o", "Acquire::Retries=0"]);
     command.args(["-o", "APT::Sandbox::User="]).arg("download-file");
     command.arg(format!("{MIRROR}/{FILE}")).arg(folder.path().join("file"));
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+    die_with_parent(&mut command);
     let child =
         command.spawn().map_err(CatalogueError::io(format!("start {}", helper.display())))?;
     let message = match ended(child).map_err(CatalogueError::io("wait for apt-helper"))? {

@@ -123,6 +123,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::rc::Rc;
 
+    use fairground_scratch::faults::{Faults, Faulty};
     use proptest::prelude::*;
 
     use super::*;
@@ -180,6 +181,50 @@ mod tests {
         let mut bytes = pack(&Files::from([("a".to_owned(), vec![1; 8])]));
         bytes[9..17].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(matches!(unpack(&bytes), Err(BundleError::Length { left: 8, .. })));
+    }
+
+    /// Files through a channel whose both ends fail, tear and are interrupted: they arrive whole, or there is an error.
+    #[test]
+    fn ten_thousand_seeds_of_faults_give_whole_files_or_an_error() {
+        let (mut arrived, mut failed) = (0, 0);
+        for seed in 0..10_000_u64 {
+            let faults = Faults::of(seed);
+            let size = |limit| faults.borrow_mut().below(limit) as usize;
+            let files: Files = (0..1 + size(4))
+                .map(|number| (format!("file-{number}"), vec![number as u8 + 1; size(3_000)]))
+                .collect();
+            let mut channel = Faulty { inner: Vec::new(), faults: Rc::clone(&faults) };
+            let entries = files.iter().map(|(name, content)| Entry {
+                name,
+                length: content.len() as u64,
+                content: Box::new(Faulty { inner: content.as_slice(), faults: Rc::clone(&faults) }),
+            });
+            let written = write_bundle(&mut channel, entries.collect());
+            let bytes = channel.inner;
+            let Ok(length) = written else {
+                failed += 1;
+                // What the guest had written until then is no bundle.
+                assert!(unpack(&bytes).map_or(true, |half| half == files), "seed {seed}");
+                continue;
+            };
+            assert_eq!(length, bytes.len() as u64, "seed {seed}");
+            let sink = Rc::new(RefCell::new(Files::new()));
+            let from = Faulty { inner: bytes.as_slice(), faults: Rc::clone(&faults) };
+            let read = read_bundle(from, length, |name| {
+                sink.borrow_mut().insert(name.to_owned(), Vec::new());
+                let inner = Sink(Rc::clone(&sink), name.to_owned());
+                Ok(Faulty { inner, faults: Rc::clone(&faults) })
+            });
+            match read {
+                Ok(names) => {
+                    assert!(*sink.borrow() == files, "seed {seed}: a file is half");
+                    assert!(names.iter().eq(files.keys()), "seed {seed}");
+                    arrived += 1;
+                }
+                Err(_) => failed += 1,
+            }
+        }
+        assert!(arrived > 1_000 && failed > 1_000, "{arrived} arrived, {failed} failed");
     }
 
     proptest! {

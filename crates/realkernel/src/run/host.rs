@@ -8,10 +8,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use fairground_scratch::die_with_parent;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::error::TargetError;
-use crate::child::{die_with_parent, pid_fd};
+use crate::child::pid_fd;
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 
 /// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.

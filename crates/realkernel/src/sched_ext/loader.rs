@@ -14,7 +14,9 @@ use nix::unistd::Pid;
 
 use super::captured::capture;
 use super::{ATTACH_TRIES_MAX, DETACH_DEADLINE, KernelState, LoadError, exit, state};
-use crate::child::{die_with_parent, nameless_file};
+use fairground_scratch::die_with_parent;
+
+use crate::child::nameless_file;
 use crate::job::{Captured, LoaderJob, LoaderReport, SchedulerExit};
 use crate::kernel_log::KernelLog;
 

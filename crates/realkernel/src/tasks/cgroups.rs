@@ -15,7 +15,7 @@ use fairground_workload::{Bandwidth, Cgroup, Workload};
 
 use super::error::TaskError;
 use super::text::Line;
-use crate::child::start_time;
+use fairground_scratch::start_time;
 
 /// Prefix of the groups' names.
 const PREFIX: &str = "fairground-";

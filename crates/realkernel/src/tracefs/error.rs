@@ -51,6 +51,14 @@ pub enum RecordError {
         /// The cause.
         source: io::Error,
     },
+    /// The recording was written, and lacks what came after an error.
+    #[error("{}: the recording is partial: its events could not be moved out of the kernel any more: {source}", .path.display())]
+    Partial {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// The recording could not be written.
     #[error("{}: the recording could not be written: {source}", .path.display())]
     Output {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::RecordError;
-use crate::child::start_time;
+use fairground_scratch::{Guard, start_time};
 
 /// Prefix of the instances' names; process number and start time follow.
 const NAME: &str = "fairground";
@@ -19,12 +19,14 @@ const INSTANCES_MAX: u32 = 64;
 const REMOVALS_MAX: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
-/// A folder `instances/fairground-PID-START-N`. Dropping this removes it.
+/// A folder `instances/fairground-PID-START-N`. Dropping this removes it, and a guard does when the program is killed.
 #[derive(Debug)]
 pub(super) struct Instance {
     /// The root folder of tracefs.
     root: PathBuf,
     dir: PathBuf,
+    // Dropped after the folder is removed.
+    _guard: Option<Guard>,
 }
 
 impl Instance {
@@ -36,8 +38,13 @@ impl Instance {
         let start = start_time(pid).unwrap_or(0);
         for number in 0..INSTANCES_MAX {
             let dir = folder.join(format!("{NAME}-{pid}-{start}-{number}"));
+            if dir.exists() {
+                continue;
+            }
+            // Before there is anything to remove.
+            let guard = Guard::of_instance(&dir);
             match fs::create_dir(&dir) {
-                Ok(()) => return Ok(Self { root: root.to_owned(), dir }),
+                Ok(()) => return Ok(Self { root: root.to_owned(), dir, _guard: guard }),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(RecordError::of(&dir, "make the instance", e)),
             }
@@ -131,7 +138,7 @@ fn remove_stale(folder: &Path) {
                 || start_time(pid).is_some_and(|now| now != start)
         });
         if stale {
-            drop(Instance { root: folder.to_owned(), dir: entry.path() });
+            drop(Instance { root: folder.to_owned(), dir: entry.path(), _guard: None });
         }
     }
 }

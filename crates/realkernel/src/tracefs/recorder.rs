@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+
+use fairground_scratch::write_whole;
 
 use super::capture::Capture;
 use super::events::Enabled;
@@ -126,30 +128,20 @@ impl Recorder {
         self.instance.write("tracing_on", "0")
     }
 
-    /// Ends the recording and writes it to `into` (trace-cmd's format, version 6) by renaming a complete file.
+    /// Ends the recording and writes it to `into` (trace-cmd's format, version 6) as a whole, or not at all.
     ///
     /// # Errors
-    /// The kernel's pages cannot be read, or the file cannot be written.
+    /// The kernel's pages cannot be read, or the file cannot be written. [`RecordError::Partial`]: it is written as far as
+    /// the events could be moved to memory of this machine.
     pub fn stop(mut self, into: &Path) -> Result<Recorded, RecordError> {
         self.pause()?;
-        self.capture.finish().map_err(|e| RecordError::output(into, e))?;
+        let drained = self.capture.finish();
         let described = self.describe()?;
-        let failed = |e| RecordError::output(into, e);
-        let folder = match into.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let file = tempfile::Builder::new()
-            .prefix(".fairground-recording-")
-            .tempfile_in(folder)
-            .map_err(failed)?;
-        let mut out = BufWriter::new(file.as_file());
         let mut recorded = Recorded::default();
         let stats = |cpu| recorded.count(&self.instance, cpu);
-        trace_dat::write(&mut out, &described, &mut self.capture, stats).map_err(failed)?;
-        drop(out);
-        readable_by_all(file.as_file()).map_err(failed)?;
-        file.persist(into).map_err(|e| failed(e.error))?;
+        write_whole(into, |out| trace_dat::write(out, &described, &mut self.capture, stats))
+            .map_err(|e| RecordError::output(into, e))?;
+        drained.map_err(|source| RecordError::Partial { path: into.to_owned(), source })?;
         Ok(recorded)
     }
 
@@ -238,12 +230,4 @@ fn uname() -> String {
     let parts =
         [names.sysname(), names.nodename(), names.release(), names.version(), names.machine()];
     parts.map(|part| part.to_string_lossy().into_owned()).join(" ")
-}
-
-/// Gives a recording the usual permissions of new files instead of those of a temporary file.
-fn readable_by_all(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    // Reading the umask requires setting it, which affects other threads. The usual value is assumed.
-    const USUAL_MODE: u32 = 0o644;
-    file.set_permissions(fs::Permissions::from_mode(USUAL_MODE))
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::config::VmConfig;
 use super::console::panic_reason;
 use super::machine::Machine;
+use super::qemu_command::confine;
 
 /// Time limit of the probe. A boot under a working KVM takes about a second.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -97,6 +98,7 @@ pub fn kvm_opens(root: &Path) -> Result<(), NoKvm> {
 /// Whether the kernel under KVM reaches the panic about its root file system.
 fn boots(config: &VmConfig) -> bool {
     let mut command = config.qemu.command();
+    confine(&mut command, config.qemu.has_sandbox);
     command.args(ARGUMENTS);
     command.args(["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]);
     command.args(["-serial", "stdio", "-monitor", "none", "-net", "none", "-m", "512M"]);

@@ -4,10 +4,12 @@ use std::fs::{DirEntry, read_dir, read_to_string};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use fairground_scratch::{Guard, die_with_parent};
+
 use super::conductor::Conductor;
 use super::console::Console;
 use super::error::VmError;
-use crate::child::die_with_parent;
+use super::qemu_command::is_root;
 
 /// Threads of QEMU that are looked at.
 const THREADS_MAX: usize = 4096;
@@ -16,6 +18,8 @@ const THREADS_MAX: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,
+    /// Kills QEMU with the program where the kernel does not: after QEMU has given up the rights of root.
+    guard: Option<Guard>,
     // Ends with QEMU, which is killed before the fields are dropped.
     _conductor: Option<Conductor>,
     pub(super) console: Console,
@@ -38,13 +42,15 @@ impl Machine {
         // The command holds the pipe's write end. Without it, the console and the conductor end with QEMU.
         drop(command);
         let child = child.map_err(fail())?;
-        Ok(Self { child, _conductor: conductor, console: Console::follow(reader) })
+        let guard = is_root().then(|| Guard::of_child(&child)).flatten();
+        Ok(Self { child, guard, _conductor: conductor, console: Console::follow(reader) })
     }
 
     /// Its exit status, if it has ended.
     pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, VmError> {
         let status = self.child.try_wait().map_err(VmError::io("wait for QEMU"))?;
         if status.is_some() {
+            self.guard = None;
             self.console.finish();
         }
         Ok(status)
@@ -67,6 +73,7 @@ impl Machine {
         // Both fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.guard = None;
         self.console.finish();
     }
 }

@@ -34,6 +34,8 @@ pub use kvm::{NoKvm, kvm_opens, kvm_works};
 pub use mode::VmMode;
 pub use progress::Progress;
 
+use fairground_scratch::Folder;
+
 use crate::catalogue::Kernel;
 use crate::channel::{
     COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG, LOADER_FOLDER,
@@ -111,8 +113,8 @@ pub fn run_in_vm(
         packed,
         room: room_for(&job, config.cpus),
     };
-    let scratch = tempfile::Builder::new().prefix(".vm-").tempdir_in(folder);
-    let scratch = scratch.map_err(VmError::io(format!("make a folder in {}", folder.display())))?;
+    let scratch = Folder::within(folder, ".vm-")
+        .map_err(VmError::io(format!("make a folder in {}", folder.display())))?;
     let answer = run_command(&command, config, scratch.path(), progress)?;
     let console: Vec<String> = answer.console.lines().map(str::to_owned).collect();
     let Ok(bytes) = fs::read(scratch.path().join(OUTCOME_FILE)) else {
@@ -186,15 +188,19 @@ pub fn run_command(
         packed.push(GuestFile { path: KERNEL_CONFIG.to_owned(), executable: false, content });
     }
     let initramfs = initramfs::build(&program, &packed)?;
-    let archive = nameless_file()
-        .and_then(|file| file.write_all_at(&initramfs, 0).map(|()| file))
-        .map_err(VmError::io("create the initramfs in memory"))?;
+    let in_memory = |what: &str, bytes: &[u8]| {
+        nameless_file()
+            .and_then(|file| file.write_all_at(bytes, 0).map(|()| file))
+            .map_err(VmError::io(format!("create {what} in memory")))
+    };
+    let archive = in_memory("the initramfs", &initramfs)?;
+    let image = in_memory("the kernel's image", &config.kernel.read()?)?;
     let arguments = command.arguments.clone();
     let text = serde_json::to_vec(&CommandFile { arguments }).expect("arguments are text");
     let mut files = vec![(COMMAND_FILE.to_owned(), text)];
     files.extend(command.files.iter().cloned());
     let memory = SharedMemory::new(&files, command.room)?;
-    let qemu = qemu_command::for_guest(config, &path_of(&archive), &memory);
+    let qemu = qemu_command::for_guest(config, [&path_of(&image), &path_of(&archive)], &memory);
     let mut machine = Machine::spawn(qemu, config.mode == VmMode::Deterministic)?;
     let deadlines = config.deadlines(command.duration_ns);
     let watched =

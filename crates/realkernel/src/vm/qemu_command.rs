@@ -2,15 +2,25 @@
 
 use std::process::Command;
 
+use fairground_scratch::Guard;
+
 use super::config::VmConfig;
 use super::kvm;
 use super::memory::SharedMemory;
 use super::mode::VmMode;
 use crate::guest::slices;
 
+/// The user and group without rights (`nobody`), by their usual number.
+const NOBODY: &str = "user=65534:65534";
+
 /// The command that boots the guest of `config`.
-pub(super) fn for_guest(config: &VmConfig, initramfs: &str, memory: &SharedMemory) -> Command {
+pub(super) fn for_guest(
+    config: &VmConfig,
+    [image, initramfs]: [&str; 2],
+    memory: &SharedMemory,
+) -> Command {
     let mut command = config.qemu.command();
+    confine(&mut command, config.qemu.has_sandbox);
     command.args(accelerator(config));
     command.args(["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]);
     command.args(["-serial", "stdio", "-monitor", "none", "-net", "none"]);
@@ -22,10 +32,30 @@ pub(super) fn for_guest(config: &VmConfig, initramfs: &str, memory: &SharedMemor
         memory.size()
     ));
     command.args(["-device", "ivshmem-plain,memdev=shared"]);
-    command.arg("-kernel").arg(&config.kernel.image);
+    command.arg("-kernel").arg(image);
     command.arg("-initrd").arg(initramfs);
     command.arg("-append").arg(command_line(config));
     command
+}
+
+/// Adds the options with which QEMU filters its own system calls, as far as it can, and gives up the rights of root once
+/// its files are open. The filter then has to allow the calls that change the user; without rights, and without new ones
+/// (`no_new_privs`), they have no effect afterwards. QEMU is started with a [`Guard`] then.
+pub(super) fn confine(command: &mut Command, has_sandbox: bool) {
+    let leaves_root = is_root() && Guard::is_possible();
+    if has_sandbox {
+        let elevation = if leaves_root { "allow" } else { "deny" };
+        let filter = "on,obsolete=deny,spawn=deny,resourcecontrol=deny,elevateprivileges=";
+        command.args(["-sandbox", &format!("{filter}{elevation}")]);
+    }
+    if leaves_root {
+        command.args(["-run-with", NOBODY]);
+    }
+}
+
+/// Whether QEMU would have the rights of root.
+pub(super) fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
 }
 
 /// QEMU's arguments for the clock and the processor.

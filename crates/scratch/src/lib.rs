@@ -1,0 +1,19 @@
+//! What a program writes while it works, and what is left of that when it is killed.
+//!
+//! * [`write_whole`]: a file is there with its whole content, or as it was before.
+//! * [`Folder`]: a temporary folder. A [`Guard`], a process of its own, removes it when the program is killed.
+//! * [`die_with_parent`]: a child that the kernel kills with the program.
+//! * [`faults`]: streams that fail by a seed, for the tests of these and of others that write.
+//!
+//! This crate knows no other crate of the workspace.
+
+mod child;
+pub mod faults;
+mod folder;
+mod guard;
+mod whole;
+
+pub use child::{die_with_parent, start_time};
+pub use folder::Folder;
+pub use guard::Guard;
+pub use whole::{Disk, HostDisk, write_whole, write_whole_on};
