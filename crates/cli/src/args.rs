@@ -32,7 +32,7 @@ use fairground_session::{EngineChoice, KernelAbiChoice, MachineSpec, RunSpec, Sc
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated
 /// machine, and see which tasks got the CPU, for how long, which waited, and what a switch cost.
 #[derive(Debug, Parser)]
-#[command(name = "fairground", version, max_term_width = 100, after_help = exit_codes::help())]
+#[command(name = "fairground", bin_name = "fairground", version, max_term_width = 100, after_help = exit_codes::help())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

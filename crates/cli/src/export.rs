@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use fairground_scratch as scratch;
 use fairground_session::Failure;
 use fairground_trace::{Counter, Trace};
+
+use crate::talk;
 
 /// What a file's name says that should be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,21 +125,14 @@ pub(crate) fn write_whole(
         sink.flush()
     };
     if output == Path::new("-") {
-        return written(BufWriter::new(&mut io::stdout())).map_err(|e| Failure::io("<stdout>", &e));
+        let mut shown = talk::Shown::new(io::stdout());
+        return written(BufWriter::new(&mut shown)).map_err(|e| Failure::io("<stdout>", &e));
     }
     if is_special(output) {
         let mut file = File::create(output).map_err(failed)?;
         return written(BufWriter::new(&mut file)).map_err(failed);
     }
-    let mut file = tempfile::Builder::new()
-        .prefix(".fairground-")
-        .tempfile_in(folder_of(output))
-        .map_err(failed)?;
-    written(BufWriter::new(file.as_file_mut())).map_err(failed)?;
-    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    file.as_file().set_permissions(readable).map_err(failed)?;
-    file.persist(output).map_err(|e| failed(e.error))?;
-    Ok(())
+    scratch::write_whole(output, |file| written(BufWriter::new(file))).map_err(failed)
 }
 
 pub(crate) fn folder_of(output: &Path) -> PathBuf {

@@ -8,6 +8,7 @@ use fairground_workload::Workload;
 
 use crate::args::ShowArgs;
 use crate::progress::reading;
+use crate::talk;
 
 /// How a simulated run is measured.
 pub(crate) fn measuring_options(show: &ShowArgs) -> Result<Options, Failure> {
@@ -45,6 +46,6 @@ pub(crate) fn find_workload(spec: &RunSpec, quiet: bool) -> Result<Workload, Fai
 /// Notes for people, on stderr.
 pub(crate) fn say(notes: &[String]) {
     for note in notes {
-        eprintln!("note: {note}");
+        talk::say(format!("note: {note}"));
     }
 }

@@ -1,20 +1,25 @@
-//! Ctrl-C: the first one ends what is being done and keeps what there is, the second one ends the program.
+//! Ctrl-C, SIGTERM, and a terminal that goes away (SIGHUP): the first one ends what is being done and keeps what there
+//! is, the second one ends the program. A command that does not listen ends at the first one.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{fs, process, thread};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
-/// The exit code of a result that is partial: what a shell says of a program that Ctrl-C ended.
+/// The exit code of what was asked to end: what a shell says of a program that Ctrl-C ended.
 pub(crate) const EXIT_CODE: u8 = 130;
 
 /// What signals set.
 struct Asked {
-    /// Set by Ctrl-C.
+    /// Set by the first signal.
     end: Arc<AtomicBool>,
     /// Becomes readable then, for callers that wait without polling; `None` where the system gives no descriptor.
     descriptor: Option<UnixStream>,
@@ -22,7 +27,7 @@ struct Asked {
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
 
-/// From here on the first Ctrl-C (or SIGTERM) is taken down and no more.
+/// From here on the first signal is taken down and no more.
 pub(crate) fn listen() {
     asked();
 }
@@ -32,7 +37,11 @@ fn asked() -> &'static Asked {
         let end = Arc::new(AtomicBool::new(false));
         let (descriptor, written) =
             UnixStream::pair().map_or((None, None), |(a, b)| (Some(a), Some(b)));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // `nohup`, and shells that start a background job without job control, have it ignored.
+            if is_ignored(signal) {
+                continue;
+            }
             // In this order: a signal that finds the flag set already does what it does without us. Where the system
             // refuses, all of them do.
             let _ = flag::register_conditional_default(signal, Arc::clone(&end))
@@ -46,19 +55,36 @@ fn asked() -> &'static Asked {
     })
 }
 
-/// The same for a terminal that goes away, as a flag to poll.
-pub(crate) fn flag_with_hangup() -> Arc<AtomicBool> {
-    let end = flag();
-    let _ = flag::register(SIGHUP, Arc::clone(&end));
-    end
+/// Whether this process was started with a signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    // Bit N-1 of `SigIgn` is signal N.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    ignored.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
 }
 
-/// A descriptor that becomes readable at Ctrl-C, and stays so.
+/// Ends the program a while after it was asked to, if it has not ended by itself: for a view whose terminal went away, in
+/// the middle of which no flag is looked at.
+pub(crate) fn end_at_the_latest(after: Duration) {
+    let Some(descriptor) = descriptor() else { return };
+    let watch = move || {
+        // The signal's byte is left in the descriptor for the others that wait for it.
+        let mut waited = [PollFd::new(descriptor, PollFlags::POLLIN)];
+        while poll(&mut waited, PollTimeout::NONE).is_err() {}
+        thread::sleep(after);
+        process::exit(EXIT_CODE.into());
+    };
+    // Without it, the second signal ends the program.
+    let _ = thread::Builder::new().name("fairground-end".to_owned()).spawn(watch);
+}
+
+/// A descriptor that becomes readable at the first signal, and stays so.
 pub(crate) fn descriptor() -> Option<BorrowedFd<'static>> {
     asked().descriptor.as_ref().map(AsFd::as_fd)
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether it was asked to end.
 pub(crate) fn is_asked() -> bool {
     ASKED.get().is_some_and(|asked| asked.end.load(Ordering::Relaxed))
 }

@@ -12,8 +12,10 @@ mod pictures;
 mod present;
 mod progress;
 mod real;
+mod talk;
 mod targets;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,13 +29,28 @@ fn main() -> ExitCode {
     if fairground_realkernel::guest::is_init() {
         fairground_realkernel::guest::main();
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     match commands::execute(&cli) {
         Ok(code) => code,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("fairground: {failure}");
-            ExitCode::from(ERROR_CODE)
+            talk::say(format!("fairground: {failure}"));
+            // What was asked to end has not failed.
+            ExitCode::from(if interrupt::is_asked() { interrupt::EXIT_CODE } else { ERROR_CODE })
         }
     }
+}
+
+/// Says what is wrong with the arguments, in colours where they do not repeat what would control the terminal; or
+/// prints the help that they ask for.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let plain = error.render().to_string();
+    match talk::shown(&plain) {
+        Cow::Borrowed(_) => drop(error.print()),
+        Cow::Owned(text) => talk::say(text.trim_end()),
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(ERROR_CODE))
 }

@@ -10,7 +10,7 @@ use fairground_session::Watch;
 use indicatif::style::TemplateError;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::interrupt;
+use crate::{interrupt, talk};
 
 /// A file that is not this large is read within a second.
 const FILE_BYTES_MIN: u64 = 16 << 20;
@@ -47,14 +47,14 @@ impl Progress {
     /// Something to know, on a line of its own; on stderr, unless `quiet`.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("{text}"));
+            self.bar.suspend(|| talk::say(text));
         }
     }
 }
 
 impl Watch for Progress {
     fn name(&self, label: &str) {
-        self.bar.set_message(label.to_owned());
+        self.bar.set_message(talk::shown(label).into_owned());
     }
 
     fn advance(&self, steps: u64) {
@@ -79,7 +79,7 @@ pub(crate) fn reading(name: &str, file: &File, quiet: bool) -> ProgressBar {
         };
         ProgressStyle::with_template("reading {msg}  {way}").map(|style| style.with_key("way", way))
     });
-    bar.set_message(name.to_owned());
+    bar.set_message(talk::shown(name).into_owned());
     if !bar.is_hidden() {
         bar.enable_steady_tick(DRAWN_EVERY);
     }

@@ -8,6 +8,7 @@ use fairground_analysis::{Analysis, Options};
 use fairground_machine::{Setting, Topology};
 use fairground_realkernel::job::{Job, Knob, LoaderJob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_realkernel::stream::Stream;
+use fairground_scratch::Folder;
 use fairground_session::{
     Failure, LoaderProgram, Outcome, SchedulerObject, TargetReport, Variables, Watch,
     global_writes, kernel_origin, resize_writes,
@@ -60,7 +61,7 @@ impl RealPlan<'_> {
             None => (Vec::new(), 0),
         };
         let job = self.job(&settings)?;
-        let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
+        let folder = Folder::new().map_err(|e| Failure::io("<temporary folder>", &e))?;
         let object = self.object.map(|object| &*object.bytes);
         // A job that fails may lack what the scheduler's own loader would have set.
         let remedy = self.object.and_then(|object| object.left_at_zero(&self.settings));

@@ -30,6 +30,8 @@ mod rt_app;
 mod same_bytes;
 mod schema;
 mod selftests;
+mod shown;
+mod signals;
 mod support;
 mod third_party;
 mod top;

@@ -102,7 +102,7 @@ fn a_run_on_this_machine_ends_and_leaves_nothing() {
     }
     terminal.signal(Signal::SIGINT);
     let (status, said) = terminal.ends();
-    assert_eq!(status.code(), Some(2), "{said}");
+    assert_eq!(status.code(), Some(130), "{said}");
     assert!(said.contains("interrupted before anything was measured"), "{said}");
     // The kernel ends them as soon as the runner is gone.
     while lingering() > 0 {

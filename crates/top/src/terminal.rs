@@ -1,9 +1,12 @@
 //! A view on a real terminal, until the user quits. The terminal is restored, however it ends.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use ratatui::crossterm::{execute, queue};
@@ -58,7 +61,8 @@ fn run(
         picture(terminal, app).map_err(failed)?;
         let mut left = FRAME.saturating_sub(begun.elapsed());
         for _ in 0..KEYS_MAX {
-            if !poll(left).map_err(failed)? {
+            wait(left).map_err(failed)?;
+            if !event::poll(Duration::ZERO).map_err(failed)? {
                 break;
             }
             left = Duration::ZERO;
@@ -78,10 +82,21 @@ fn picture(terminal: &mut ratatui::DefaultTerminal, app: &App) -> io::Result<()>
     execute!(terminal.backend_mut(), EndSynchronizedUpdate)
 }
 
-/// Waits for a key; a signal ends the wait.
-fn poll(at_most: Duration) -> io::Result<bool> {
-    match event::poll(at_most) {
-        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(false),
-        polled => polled,
+/// Waits for a key, up to a time limit; a signal ends the wait.
+///
+/// # Errors
+/// The terminal has gone away. Crossterm would read from it without end (`event::poll`, at the end of a file).
+fn wait(at_most: Duration) -> io::Result<()> {
+    let stdin = io::stdin();
+    let mut waited = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+    let limit = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::ZERO);
+    match poll(&mut waited, limit) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    match waited[0].revents() {
+        Some(found) if found.intersects(gone) => Err(io::Error::other("it has gone away")),
+        _ => Ok(()),
     }
 }

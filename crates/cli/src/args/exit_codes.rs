@@ -15,7 +15,10 @@ pub(crate) const EXIT_CODES: [(u8, &str); 7] = [
         43,
         "the scheduler was ejected for an error (a trap, a bad dispatch, a loop without end, its own scx_bpf_error)",
     ),
-    (130, "interrupted (Ctrl-C): the result holds what was measured until then, and says so"),
+    (
+        130,
+        "interrupted (Ctrl-C, SIGTERM, SIGHUP): the result holds what was measured until then, and says so",
+    ),
 ];
 
 /// The end of `--help`.

@@ -27,6 +27,10 @@ pub(crate) struct DoctorArgs {
     /// Check only these, and end with exit code 1 where one of them is not ready
     #[arg(value_name = "ABILITY", value_parser = abilities())]
     pub(crate) abilities: Vec<String>,
+
+    /// Boot the newest kernel that is here, too: a minute where the machine is busy
+    #[arg(long)]
+    pub(crate) thorough: bool,
 }
 
 fn abilities() -> PossibleValuesParser {

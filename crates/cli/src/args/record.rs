@@ -12,6 +12,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, short, value_name = "FILE", default_value = "trace.dat")]
     pub(crate) output: PathBuf,
 
+    /// Replace the file if it exists
+    #[arg(long, short)]
+    pub(crate) force: bool,
+
     /// How long; without it until the command ends, or Ctrl-C
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) duration: Option<String>,

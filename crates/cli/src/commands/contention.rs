@@ -9,6 +9,7 @@ use fairground_analysis::contention::Contention;
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::Session;
 use fairground_report::{Cell, Document};
+use fairground_scratch::Folder;
 use fairground_session::{
     Failure, Recording, RunSpec, TargetSpec, VariablesSpec, one_variant, parse_time_if,
 };
@@ -139,7 +140,7 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
     let session = Session { command: args.command.clone(), duration };
     let job =
         RecordingJob { kib_per_cpu: args.target.buffer, stacks: true, ..RecordingJob::default() };
-    let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
+    let space = Folder::new().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let file = space.path().join("trace.dat");
     let (recorder, _) = record_shown(&session, &job, space.path(), cli.quiet)?;
     recorder.stop(&file).map_err(Failure::new)?;

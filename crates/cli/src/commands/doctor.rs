@@ -16,7 +16,7 @@ const NOT_READY: u8 = 1;
 pub(super) fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let asked: Vec<&Ability> = args.abilities.iter().filter_map(|n| Ability::find(n)).collect();
     let looked_at = if asked.is_empty() { ABILITIES.iter().collect() } else { asked };
-    let examined = examine(&World::here(), &looked_at, &mut saying(cli));
+    let examined = examine(&World::here(args.thorough), &looked_at, &mut saying(cli));
     present::print(&document(&examined), cli)?;
     let all_ready = examined.iter().all(|one| one.verdict() == Verdict::Ready);
     let fine = args.abilities.is_empty() || all_ready;

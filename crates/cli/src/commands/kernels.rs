@@ -10,10 +10,11 @@ use fairground_realkernel::job::KernelInfo;
 use fairground_realkernel::run::INFO_COMMAND;
 use fairground_realkernel::vm::{GuestAnswer, GuestCommand, VmConfig, run_command};
 use fairground_report::{Cell, Document, Table};
+use fairground_scratch::Folder;
 use fairground_session::{Failure, parse_time};
 
 use crate::args::{BootArgs, Cli, KernelsCommand};
-use crate::present;
+use crate::{present, talk};
 
 /// Room for what a guest's command writes, bytes.
 const OUTPUT_ROOM: u64 = 64 << 20;
@@ -31,7 +32,7 @@ pub(crate) fn saying(cli: &Cli) -> impl FnMut(&str) {
     let quiet = cli.quiet;
     move |text| {
         if !quiet {
-            eprintln!("fairground: {text}");
+            talk::say(format!("fairground: {text}"));
         }
     }
 }
@@ -97,7 +98,7 @@ fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
     let (answer, output) = in_a_guest(args.command.clone(), length_ns, &config)?;
     present::write_stdout(&String::from_utf8_lossy(&output))?;
     if !cli.quiet {
-        eprint!("{}", answer.console);
+        talk::say(answer.console.trim_end_matches('\n'));
     }
     Ok(ExitCode::from(u8::try_from(answer.exit_code).unwrap_or(crate::ERROR_CODE)))
 }
@@ -123,7 +124,7 @@ fn in_a_guest(
 ) -> Result<(GuestAnswer, Vec<u8>), Failure> {
     let command =
         GuestCommand { arguments, duration_ns, room: OUTPUT_ROOM, ..GuestCommand::default() };
-    let folder = tempfile::tempdir().map_err(|e| Failure::io("make a temporary folder", &e))?;
+    let folder = Folder::new().map_err(|e| Failure::io("make a temporary folder", &e))?;
     let answer = run_command(&command, config, folder.path(), &mut |_| ()).map_err(Failure::new)?;
     let path = folder.path().join(STDOUT_FILE);
     let output = std::fs::read(&path).map_err(|e| Failure::io("read the guest's answer", &e))?;

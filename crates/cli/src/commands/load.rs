@@ -17,7 +17,7 @@ use fairground_session::{
 
 use super::sched::{tag, value_text};
 use crate::args::{Cli, Format, LoadArgs};
-use crate::present;
+use crate::{present, talk};
 
 /// How often the kernel is asked whether the scheduler is still there.
 const WATCH: Duration = Duration::from_millis(100);
@@ -164,7 +164,7 @@ impl Session<'_> {
 
     fn say(&self, text: &str) {
         if !self.cli.quiet {
-            eprintln!("fairground: {text}");
+            talk::say(format!("fairground: {text}"));
         }
     }
 }

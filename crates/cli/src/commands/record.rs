@@ -7,6 +7,7 @@ use std::time::Duration;
 use fairground_analysis::Options;
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::{End, Recorded, Recorder, Session};
+use fairground_scratch::Folder;
 use fairground_session::{Failure, parse_time_if};
 use fairground_trace::Trace;
 
@@ -14,6 +15,7 @@ use crate::args::{Cli, ConvertArgs, RecordArgs};
 use crate::export::{self, ENDS, Form, folder_of};
 use crate::input::find_recording;
 use crate::progress::elapsed;
+use crate::talk;
 
 /// The form that a recording is written in.
 fn form_of_recording(output: &Path) -> Result<Form, Failure> {
@@ -27,6 +29,11 @@ fn form_of_recording(output: &Path) -> Result<Form, Failure> {
 
 pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> {
     let form = form_of_recording(&args.output)?;
+    export::check_place(&args.output)?;
+    if !args.force && args.output.is_file() {
+        return Err(Failure::new(format_args!("{}: it exists", args.output.display()))
+            .help("give `--force` to replace it, or another name with --output"));
+    }
     let duration = parse_time_if("--duration", args.duration.as_deref())?;
     let duration = duration.map(Duration::from_nanos);
     let session = Session { command: args.command.clone(), duration };
@@ -39,16 +46,16 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     };
     let folder = folder_of(&args.output);
     if !cli.quiet && args.command.is_empty() && duration.is_none() {
-        eprintln!("recording this machine; Ctrl-C ends it");
+        talk::say("recording this machine; Ctrl-C ends it");
     }
     let (recorder, end) = record_shown(&session, &job, &folder, cli.quiet)?;
     if let Some(missing) = recorder.missing().filter(|_| !cli.quiet) {
-        eprintln!("{missing}");
+        talk::say(missing);
     }
     let recorded = match form {
         Form::TraceDat => recorder.stop(&args.output).map_err(Failure::new)?,
         _ => {
-            let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
+            let space = Folder::new().map_err(|e| Failure::io("<temporary folder>", &e))?;
             let binary = space.path().join("trace.dat");
             let recorded = recorder.stop(&binary).map_err(Failure::new)?;
             let recording = find_recording(&binary.display().to_string(), cli.quiet)?;
@@ -57,7 +64,7 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
         }
     };
     if !cli.quiet {
-        eprintln!("{}", summary(&args.output, recorded, end));
+        talk::say(summary(&args.output, recorded, end));
     }
     Ok(ExitCode::SUCCESS)
 }

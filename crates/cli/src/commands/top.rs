@@ -6,6 +6,7 @@ mod stream;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use fairground_analysis::Options;
 use fairground_session::{Failure, RunSpec, Target, never_ran, parse_time};
@@ -18,6 +19,7 @@ use crate::args::{Cli, TopArgs};
 use crate::input::find_workload;
 use crate::interrupt;
 use crate::pictures::command_line;
+use crate::talk;
 
 /// The longest interval, ns. Each redraw sorts the samples of the interval, so an unlimited one would spend all time on
 /// drawing.
@@ -111,10 +113,10 @@ fn tell_changes(name: &str, changes: &[Vec<String>]) {
     if changes.is_empty() {
         return;
     }
-    eprintln!("the same changes again (with the machine's flags as they were):");
+    talk::say("the same changes again (with the machine's flags as they were):");
     for words in changes {
         let run = ["fairground", "run", name].map(str::to_owned).into_iter();
-        eprintln!("  {}", command_line(run.chain(words.iter().cloned())));
+        talk::say(format!("  {}", command_line(run.chain(words.iter().cloned()))));
     }
 }
 
@@ -134,6 +136,11 @@ fn state_never_ran(view: &mut View) {
     view.notes.extend(never_ran(view.never_ran.clone()).map(|verdict| verdict.text));
 }
 
+/// How long a view that is asked to end may take for it.
+const END_MAX: Duration = Duration::from_secs(3);
+
 fn view(mut app: App, source: &mut dyn Source) -> Result<(), Failure> {
-    show(&mut app, source, &interrupt::flag_with_hangup()).map_err(Failure::new)
+    let asked = interrupt::flag();
+    interrupt::end_at_the_latest(END_MAX);
+    show(&mut app, source, &asked).map_err(Failure::new)
 }

@@ -22,7 +22,7 @@ for last; do :; done
 /bin/cp OBJECT "$last"
 "#;
 /// A QEMU under whose KVM the kernel comes to its end.
-const QEMU: &str = r#"[ "$1" = --version ] && { echo "QEMU emulator version 10.0.2 (Debian)"; exit; }
+const QEMU: &str = r#"[ "$1" = --version ] || [ "$3" = --version ] && { echo "QEMU emulator version 10.0.2 (Debian)"; exit; }
 echo "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"
 "#;
 
@@ -57,6 +57,7 @@ impl Place {
             terminal: false,
             term: None,
             is_tracefs: |path| path.join("README").is_file(),
+            thorough: true,
             boot: |machine| describes(&machine.kernel.name),
             booted: OnceCell::new(),
         };
@@ -339,4 +340,24 @@ fn abilities_have_names_of_their_own() {
         assert_eq!(namesakes, 1, "{}", ability.name);
         assert!(!ability.needs.is_empty(), "{} needs something that is proven", ability.name);
     }
+}
+
+#[test]
+fn without_the_time_for_it_nothing_is_booted() {
+    let mut place = Place::full();
+    place.world.thorough = false;
+    place.world.boot = |_| panic!("a kernel is booted");
+    place.is("vm", Verdict::Ready, &["7.2"]);
+    place.is("vm-load", Verdict::NotMeasured, &["without its configuration"]);
+    let kernel = place.world.kernels().pop().expect("a kernel");
+    let config = kernel.image.with_file_name("config");
+    // As if it had been fetched so.
+    let fetched = |text: &str| {
+        std::fs::write(&config, text).expect("written");
+        std::fs::remove_file(config.with_file_name("files.json")).expect("removed");
+    };
+    fetched("CONFIG_SMP=y\n");
+    place.is("vm-load", Verdict::Missing, &["7.2, has none"]);
+    fetched("CONFIG_SMP=y\nCONFIG_SCHED_CLASS_EXT=y\n");
+    place.is("vm-load", Verdict::Ready, &["7.2: CONFIG_SCHED_CLASS_EXT=y"]);
 }

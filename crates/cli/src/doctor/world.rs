@@ -33,6 +33,8 @@ pub(crate) struct World {
     pub(crate) clang: Option<String>,
     /// Whether results go to a terminal, or talk does.
     pub(crate) terminal: bool,
+    /// Whether kernels are booted.
+    pub(crate) thorough: bool,
     /// `TERM`.
     pub(crate) term: Option<String>,
     /// Whether a folder is a mounted tracefs.
@@ -44,13 +46,14 @@ pub(crate) struct World {
 
 impl World {
     /// This machine, with this process's environment.
-    pub(crate) fn here() -> Self {
+    pub(crate) fn here(thorough: bool) -> Self {
         Self {
             root: PathBuf::from("/"),
             path: env::var_os("PATH").unwrap_or_default(),
             cache: Cache::open().ok(),
             clang: env::var(CLANG_VARIABLE).ok(),
             terminal: std::io::stdout().is_terminal() || std::io::stderr().is_terminal(),
+            thorough,
             term: env::var("TERM").ok(),
             is_tracefs: tracefs::is_tracefs,
             boot: |config| {

@@ -43,6 +43,7 @@ use fairground_session::Failure;
 
 use crate::args::{Cli, Format};
 use crate::export::Form;
+use crate::talk;
 
 /// Whether results can be printed so: said before anything is measured.
 pub(crate) fn check(format: Format) -> Result<(), Failure> {
@@ -66,8 +67,9 @@ fn text_options(cli: &Cli) -> TextOptions {
 /// Prints a document on stdout.
 pub(crate) fn print(document: &Document, cli: &Cli) -> Result<(), Failure> {
     let text = match cli.format {
-        Format::Table => document.to_text(&text_options(cli)),
-        Format::Json => document.to_json(),
+        // Its styles are sequences for the terminal; each text in it was made printable.
+        Format::Table => return write_raw(&document.to_text(&text_options(cli))),
+        Format::Json => talk::shown_json(&document.to_json()).into_owned(),
         Format::Csv => document.to_csv(),
         Format::Markdown => document.to_markdown(),
         Format::Parquet => return print_parquet(document),
@@ -103,8 +105,12 @@ fn print_parquet(_: &Document) -> Result<(), Failure> {
     Form::Parquet.check()
 }
 
-/// Writes text to stdout; a reader that went away is no error.
+/// Writes text to stdout, without characters that would control a terminal; a reader that went away is no error.
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
+    write_raw(&talk::shown(text))
+}
+
+fn write_raw(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let line_end = if text.ends_with('\n') { "" } else { "\n" };
     write!(out, "{text}{line_end}")

@@ -56,9 +56,10 @@ pub(crate) fn letter(doing: Doing) -> &'static str {
     }
 }
 
-/// A foreign text without characters that would move the cursor.
+/// A foreign text without characters that would move the cursor or turn the direction of writing.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -78,6 +79,6 @@ mod tests {
         );
         assert_eq!((signed_time(-1_500), signed_time(7)), ("-1.50 µs".into(), "7 ns".into()));
         assert_eq!(clock(1_000_000_005), "1.000000005 s");
-        assert_eq!(plain("a\u{1b}[2Jb"), "a?[2Jb");
+        assert_eq!(plain("a\u{1b}[2Jb\u{202e}"), "a?[2Jb?");
     }
 }

@@ -7,9 +7,10 @@ use fairground_realkernel::tracefs::{RecordError, Tracefs, find_tracefs};
 use super::super::packages::{as_root, is_container};
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const RIGHTS: Check = Check { name: "root", test: rights };
-pub(in super::super) const TRACEFS: Check = Check { name: "tracefs", test: tracefs };
-pub(in super::super) const SCHED_EXT: Check = Check { name: "sched_ext", test: sched_ext };
+pub(in super::super) const RIGHTS: Check = Check { name: "root", test: rights, boots: false };
+pub(in super::super) const TRACEFS: Check = Check { name: "tracefs", test: tracefs, boots: false };
+pub(in super::super) const SCHED_EXT: Check =
+    Check { name: "sched_ext", test: sched_ext, boots: false };
 
 /// A container's root cannot get a right that the container was started without.
 const CONTAINER: &str = "start the container with its host's rights (docker run --privileged)";

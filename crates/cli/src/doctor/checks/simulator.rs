@@ -6,8 +6,10 @@ use fairground_workload::from_spec;
 
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const SCHEDULERS: Check = Check { name: "schedulers", test: schedulers };
-pub(in super::super) const RUN: Check = Check { name: "a short simulation", test: run };
+pub(in super::super) const SCHEDULERS: Check =
+    Check { name: "schedulers", test: schedulers, boots: false };
+pub(in super::super) const RUN: Check =
+    Check { name: "a short simulation", test: run, boots: false };
 
 /// What to do about a program that does not do what its tests do.
 const DAMAGED: &str =

@@ -2,7 +2,8 @@
 
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const TERMINAL: Check = Check { name: "terminal", test: terminal };
+pub(in super::super) const TERMINAL: Check =
+    Check { name: "terminal", test: terminal, boots: false };
 
 fn terminal(world: &World) -> Finding {
     let remedy = "run it in a terminal that moves its cursor (TERM=xterm-256color)";

@@ -7,13 +7,16 @@ use std::process::{Command, Stdio};
 use fairground_bpf::Object;
 use fairground_policies::{CLANG_FLAGS, CLANG_VARIABLE, HEADERS as POLICY_HEADERS};
 use fairground_policies::{find_clang_on, find_headers_below};
+use fairground_scratch::Folder;
 
 use super::super::packages::{Package, install};
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const CLANG: Check = Check { name: "clang", test: clang };
-pub(in super::super) const HEADERS: Check = Check { name: "libbpf's headers", test: headers };
-pub(in super::super) const COMPILE: Check = Check { name: "a scheduler compiled", test: compile };
+pub(in super::super) const CLANG: Check = Check { name: "clang", test: clang, boots: false };
+pub(in super::super) const HEADERS: Check =
+    Check { name: "libbpf's headers", test: headers, boots: false };
+pub(in super::super) const COMPILE: Check =
+    Check { name: "a scheduler compiled", test: compile, boots: false };
 
 /// The scheduler that is compiled.
 const SAMPLE: &str = "fifo";
@@ -61,7 +64,7 @@ fn compile(world: &World) -> Finding {
 /// Compiles a scheduler as `sched build` does; the object's size.
 fn object_of_sample(world: &World, clang: &str) -> Result<usize, String> {
     let sample = fairground_policies::get(SAMPLE).ok_or("there is no scheduler `fifo`")?;
-    let folder = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
+    let folder = Folder::new().map_err(|e| format!("a temporary folder: {e}"))?;
     let write = |name: &str, text: &str| {
         fs::write(folder.path().join(name), text).map_err(|e| format!("{name}: {e}"))
     };

@@ -1,19 +1,23 @@
 //! QEMU, kernels, the archive that they come from, KVM.
 
 use fairground_realkernel::catalogue::{CatalogueError, Reach, reach};
+use fairground_realkernel::files::read_text;
 use fairground_realkernel::vm::{NoKvm, kvm_opens, kvm_works};
 
 use super::super::packages::{Package, as_root, install};
 use super::super::{Check, Finding, World};
 
-pub(in super::super) const ARCHIVE: Check = Check { name: "Debian's archive", test: archive };
-pub(in super::super) const QEMU: Check = Check { name: "QEMU", test: qemu };
-pub(in super::super) const KERNELS: Check = Check { name: "kernels", test: kernels };
-pub(in super::super) const BOOT: Check = Check { name: "a kernel booted", test: boot };
+pub(in super::super) const ARCHIVE: Check =
+    Check { name: "Debian's archive", test: archive, boots: false };
+pub(in super::super) const QEMU: Check = Check { name: "QEMU", test: qemu, boots: false };
+pub(in super::super) const KERNELS: Check = Check { name: "kernels", test: kernels, boots: false };
+pub(in super::super) const BOOT: Check = Check { name: "a kernel booted", test: boot, boots: true };
 pub(in super::super) const SCHED_EXT_KERNEL: Check =
-    Check { name: "a kernel with sched_ext", test: sched_ext_kernel };
-pub(in super::super) const KVM: Check = Check { name: "KVM", test: kvm };
+    Check { name: "a kernel with sched_ext", test: sched_ext_kernel, boots: false };
+pub(in super::super) const KVM: Check = Check { name: "KVM", test: kvm, boots: false };
 
+/// The line of a kernel's configuration that has sched_ext.
+const SCHED_EXT: &str = "CONFIG_SCHED_CLASS_EXT=y";
 /// Where there is no apt, kernels come from the user.
 const OWN_KERNEL: &str = "give a kernel of your own: --on vm --kernel PATH (a bzImage)";
 
@@ -89,6 +93,9 @@ fn boot(world: &World) -> Finding {
 
 fn sched_ext_kernel(world: &World) -> Finding {
     let remedy = || fetch(world, "newest", OWN_KERNEL.to_owned());
+    if !world.thorough {
+        return configured(world, remedy);
+    }
     match world.booted() {
         Some(Ok(info)) if info.sched_ext => Finding::ready(info.release.clone()),
         Some(Ok(info)) => Finding::missing(
@@ -97,6 +104,25 @@ fn sched_ext_kernel(world: &World) -> Finding {
         ),
         Some(Err(_)) => Finding::not_measured("the newest kernel did not boot"),
         None => Finding::missing("none is here, or no QEMU to look into it", remedy()),
+    }
+}
+
+/// Whether the configuration of a kernel that is here has sched_ext.
+fn configured(world: &World, remedy: impl Fn() -> String) -> Finding {
+    let Some(kernel) = world.kernels().pop() else {
+        return Finding::missing("none is here", remedy());
+    };
+    let text = kernel.config.as_ref().map(read_text);
+    match text {
+        Some(Ok(text)) if text.lines().any(|line| line == SCHED_EXT) => {
+            Finding::ready(format!("{}: {SCHED_EXT}", kernel.name))
+        }
+        Some(Ok(_)) => Finding::missing(
+            format!("the newest that is here, {}, has none", kernel.name),
+            remedy(),
+        ),
+        Some(Err(error)) => Finding::not_measured(format!("its configuration: {error}")),
+        None => Finding::not_measured(format!("{} is here without its configuration", kernel.name)),
     }
 }
 
@@ -111,6 +137,11 @@ fn kvm(world: &World) -> Finding {
                           virtualisation on its host";
             return Finding::missing(error.to_string(), remedy);
         }
+    }
+    if !world.thorough {
+        return Finding::not_measured(
+            "/dev/kvm opens; `doctor --thorough` boots a kernel under it",
+        );
     }
     // The newest kernel: what it needs of a processor, the others need too.
     let Some(machine) = world.newest_machine() else {
