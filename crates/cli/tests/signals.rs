@@ -82,8 +82,25 @@ fn runs_end_with_130_and_leave_nothing() {
 #[test]
 fn others_that_go_on_for_long() {
     let files = Files::new();
-    let experiment = "format = 1\nname = \"long\"\ntitle = \"Long\"\nsource = \"nowhere\"\nabout = \"Long.\"\n\
-                      [[run]]\nname = \"a\"\nsched = \"cfs\"\nworkload = \"hogs:2\"\nduration = \"200000s\"\n";
+    let experiment = r#"format = 1
+name = "long"
+title = "Long"
+source = "nowhere"
+about = "Long."
+[[run]]
+name = "a"
+sched = "cfs"
+workload = "hogs:2"
+cpus = 1
+hz = 250
+costs = "modern"
+duration = "200000s"
+[[claim]]
+say = "It ends."
+run = "a"
+metric = "hog.cpu_share"
+within = "1..100"
+"#;
     let experiment = files.write("long.toml", experiment);
     // It blocks while it reads: nobody writes into the pipe.
     let pipe = files.path("pipe");
