@@ -31,7 +31,7 @@ PYTHON := target/python
 
 MDBOOK_VERSION := 0.5.4
 
-.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-beside bench-lines bench-reading bench-sweep fuzz-smoke clean
+.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-beside bench-lines bench-reading bench-sweep bench-timeline fuzz-smoke clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -141,6 +141,9 @@ bench-beside: build third-party ## Measure simulations beside scxsim (PEER=path/
 bench-sweep: python ## Measure 200 simulations in sequence and on two workers of Dask
 	$(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels fairground
 	$(PYTHON)/bin/python benches/sweep.py
+
+bench-timeline: build downloads ## Measure how a page of a million events is shown and looked into (needs Chromium)
+	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --release -p fairground --test all page_timeline::bench -- --ignored --nocapture
 
 # Debian 12 has no package of mdBook. It is built once, without its server, into the cache.
 MDBOOK := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fairground/mdbook-$(MDBOOK_VERSION)

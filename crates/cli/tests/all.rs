@@ -20,6 +20,7 @@ mod loader;
 mod own_scheduler;
 mod packages;
 mod page;
+mod page_timeline;
 mod parquet;
 mod plots;
 mod profiles;

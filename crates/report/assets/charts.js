@@ -5,12 +5,6 @@ const fairground = (() => {
   // Okabe and Ito's colours: told apart by colour-blind readers, on white and on dark grey.
   const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999", "#B8A800"];
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [2, 2], [12, 4]];
-  // Slices of a timeline that are drawn at once; what is narrower than a pixel is drawn together.
-  const PIXELS_MIN = 1;
-  // Slices that a still timeline has at most: with many CPUs it is coarser than a pixel.
-  const STILL_SLICES_MAX = 30000;
-  // Tasks that a timeline's legend names; pointing at a slice names any.
-  const LEGEND_MAX = 8;
   // The room of a vertical axis with its name, and what a name may take below bars before they lie, px; more bars stand always.
   const BESIDE = 90, NAME_MAX = 130, LYING_MAX = 40;
   // A still picture: as wide as two thirds more than a column of a paper, so that its letters are read when it has that width.
@@ -164,7 +158,7 @@ const fairground = (() => {
         items.map((i) => `${i.marker}${escape(i.seriesName)}: ${escape(withUnit(shape.axis, shape.series[i.seriesIndex].values[i.dataIndex]))}`).join("<br>"),
     };
     const beside = lying
-      ? Object.assign({ width: nameRoom(view), overflow: "break", interval: 0 }, textStyle(theme))
+      ? Object.assign({ width: nameRoom(view), overflow: "break", interval: 0, lineHeight: lineHeight(theme) }, textStyle(theme))
       : categories(shape.categories, view);
     const names = { type: "category", data: shape.categories, inverse: lying, axisLabel: beside, axisTick: { show: false }, axisLine: { lineStyle: { color: theme.text } } };
     const numbers = axis(shape.axis, view, lying ? view.width * 0.5 : height(shape, view) * 0.6, lying && still ? { splitNumber: 4 } : {});
@@ -194,7 +188,11 @@ const fairground = (() => {
   function lane(shape, view) {
     const widest = Math.max(0, ...shape.categories.map((name) => textWidth(name, view.theme)));
     const lines = widest > nameRoom(view) ? Math.ceil((widest * 1.2) / nameRoom(view)) : 1;
-    return Math.max(32, 14 * abreast(shape) + 12, lines * view.theme.size * 1.2 + 10);
+    return Math.max(32, 14 * abreast(shape) + 12, lines * lineHeight(view.theme) + 10);
+  }
+
+  function lineHeight(theme) {
+    return Math.round(theme.size * 1.3);
   }
 
   function curves(shape, view) {
@@ -222,152 +220,17 @@ const fairground = (() => {
     return option;
   }
 
-  // The slices of a lane: begins and lengths in ns since the timeline's begin, twice the task (plus one: several).
-  function decodeLane(text) {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    let at = 0;
-    const next = () => {
-      let value = 0, scale = 1, byte;
-      do {
-        byte = bytes[at++];
-        value += (byte & 0x7f) * scale;
-        scale *= 128;
-      } while (byte & 0x80);
-      return value;
-    };
-    const starts = [], ends = [], tasks = [];
-    let now = 0;
-    while (at < bytes.length) {
-      now += next();
-      starts.push(now);
-      now += next();
-      ends.push(now);
-      tasks.push(next());
-    }
-    return { starts: Float64Array.from(starts), ends: Float64Array.from(ends), tasks: Uint32Array.from(tasks) };
-  }
-
-  function decode(shape) {
-    if (!shape.decoded) shape.decoded = shape.lanes.map(decodeLane);
-    return shape.decoded;
-  }
-
-  // What can be seen between two moments in a timeline of this width: slices that are a pixel wide as they are, narrower neighbours together.
-  function visible(shape, from, to, width) {
-    const pixel = ((to - from) / Math.max(width - BESIDE, 20)) * PIXELS_MIN, found = [];
-    const times = new Float64Array(shape.tasks.length);
-    decode(shape).forEach((lane, cpu) => {
-      let low = 0, high = lane.ends.length;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (lane.ends[middle] < from) low = middle + 1;
-        else high = middle;
-      }
-      for (let i = low; i < lane.starts.length && lane.starts[i] <= to; ) {
-        let j = i + 1;
-        const start = lane.starts[i];
-        while (j < lane.starts.length && lane.ends[j] - start < pixel && lane.starts[j] - lane.ends[j - 1] < pixel) j++;
-        const several = j - i > 1 || (lane.tasks[i] & 1) === 1;
-        found.push([cpu, start, lane.ends[j - 1], j - i > 1 ? longest(lane, i, j, times) : lane.tasks[i] >> 1, several ? 1 : 0, j - i]);
-        i = j;
-      }
-    });
-    return found;
-  }
-
-  // The task with the most time in some slices of a lane; of equal ones the first. `times` has a zero for each task, before and after.
-  function longest(lane, from, to, times) {
-    let most = -1, found = 0;
-    for (let i = from; i < to; i++) {
-      const task = lane.tasks[i] >> 1, time = (times[task] += lane.ends[i] - lane.starts[i]);
-      if (time > most) {
-        most = time;
-        found = task;
-      }
-    }
-    for (let i = from; i < to; i++) times[lane.tasks[i] >> 1] = 0;
-    return found;
-  }
-
-  function taskColour(task) {
-    return COLOURS[task % COLOURS.length];
-  }
-
-  // The tasks of a timeline's legend; task 0 is what is idle.
-  function namedTasks(shape) {
-    const named = shape.tasks.slice(1, 1 + LEGEND_MAX), more = shape.tasks.length - 1 - named.length;
-    return more > 0 ? [...named, { name: `and ${more} more, colours repeat`, icon: "none" }] : named;
-  }
-
-  function sliceOf(params, api) {
-    const start = api.coord([api.value(1), api.value(0)]), end = api.coord([api.value(2), api.value(0)]);
-    const height = Math.min(api.size([0, 1])[1] * 0.8, 40), frame = params.coordSys;
-    const x = Math.max(start[0], frame.x), right = Math.min(end[0], frame.x + frame.width);
-    if (right < frame.x || x > frame.x + frame.width) return undefined;
-    return {
-      type: "rect",
-      shape: { x, y: start[1] - height / 2, width: Math.max(right - x, 0.5), height },
-      style: { fill: taskColour(api.value(3)), opacity: api.value(4) ? 0.55 : 1 },
-    };
-  }
-
-  function timeline(shape, view) {
-    const { theme, still, window, width } = view;
-    const length = shape.end_ns - shape.start_ns, lanes = shape.lanes.length;
-    const from = window ? window[0] : 0, to = window ? window[1] : length;
-    const entries = namedTasks(shape);
-    const option = base(view, `${view.name}. ${lanes} CPUs, ${duration(length)}.`, entries);
-    option.legend.show = true;
-    option.legend.selectedMode = false;
-    option.tooltip = {
-      formatter: ({ value }) => {
-        const what = value[4] ? `mostly <b>${escape(shape.tasks[value[3]])}</b>, several slices` : `<b>${escape(shape.tasks[value[3]])}</b>`;
-        return `${what} on CPU ${value[0]}<br>from ${duration(shape.start_ns + value[1])}<br>for ${duration(value[2] - value[1])}`;
-      },
-    };
-    option.xAxis = axis({ name: "time", unit: "ns", log: false }, view, width * 0.8, { min: 0, max: length });
-    option.yAxis = {
-      type: "category", data: shape.lanes.map((_, i) => `CPU ${i}`), inverse: true,
-      axisLabel: textStyle(theme), axisTick: { show: false }, axisLine: { lineStyle: { color: theme.text } },
-    };
-    if (!still) {
-      const zoom = { xAxisIndex: 0, startValue: from, endValue: to, filterMode: "none", minValueSpan: 1000 };
-      option.grid.bottom = 34;
-      option.dataZoom = [
-        Object.assign({ type: "inside", zoomOnMouseWheel: true, moveOnMouseMove: true }, zoom),
-        Object.assign({ type: "slider", height: 18, bottom: 8, labelFormatter: roundDuration, textStyle: { color: theme.text } }, zoom),
-      ];
-    }
-    // Series without data: for the legend alone.
-    const legend = entries.map((task, i) => ({ type: "custom", name: task.name || task, data: [], renderItem: () => undefined, itemStyle: { color: taskColour(i + 1) } }));
-    const pixels = still ? Math.min(width, BESIDE + STILL_SLICES_MAX / Math.max(lanes, 1)) : width;
-    option.series = [
-      {
-        type: "custom",
-        name: view.name,
-        encode: { x: [1, 2], y: 0 },
-        clip: true,
-        progressive: 0,
-        silent: still,
-        data: visible(shape, from, to, pixels),
-        renderItem: sliceOf,
-      },
-      ...legend,
-    ];
-    return option;
-  }
-
-  // The option of a drawing. `view`: its `name`, the `width` of its place in pixels, `theme` (colours of `text` and `grid`, the
-  // `font` and its `size`), of a timeline the `window` that is shown, ns; `still`: for paper, with a title, `of` below it.
+  // The option of a drawing; of a timeline, for paper. `view`: its `name`, the `width` of its place in pixels, `theme` (colours of
+  // `text` and `grid`, the `font` and its `size`); `still`: for paper, with a title, `of` below it.
   function option(shape, view) {
     if (shape.kind === "bars") return bars(shape, view);
     if (shape.kind === "curves") return curves(shape, view);
-    return timeline(shape, view);
+    return fairground.timeline.still(shape, view);
   }
 
   // How high a drawing is, by what is in it. `view` as above.
   function height(shape, view) {
-    const entries = shape.kind === "timeline" ? namedTasks(shape) : shape.series;
+    const entries = shape.kind === "timeline" ? fairground.timeline.named(shape) : shape.series;
     const legend = (legendRows(entries, view, STILL.margin) - 1) * (view.theme.size + 14);
     const head = view.still ? legend + (view.of ? 2 : 0) * view.theme.size : 0;
     if (shape.kind === "timeline") return Math.min(130 + head + 34 * shape.lanes.length, 900);
@@ -381,5 +244,7 @@ const fairground = (() => {
     return { name, of, theme, still: true, width: shape.kind === "timeline" ? STILL.wide : STILL.width };
   }
 
-  return { option, visible, height, stillView, duration };
+  // `parts`: for timeline.js.
+  const parts = { base, axis, textStyle, duration, BESIDE, STILL };
+  return { option, height, stillView, duration, parts };
 })();

@@ -15,12 +15,15 @@
     return { text: style.color, grid: style.getPropertyValue("--line").trim(), font: style.fontFamily, size: 12 };
   }
 
+  function width(place) {
+    return paper ? PAPER_WIDTH : Math.max(place.clientWidth, 200);
+  }
+
   class Picture {
     constructor(chart) {
       this.chart = chart;
       this.place = document.getElementById(chart.id);
       this.picker = document.getElementById(`pick-${chart.id}`);
-      this.window = null;
       this.picked = 0;
       this.picker?.addEventListener("change", () => {
         this.picked = Number(this.picker.value);
@@ -34,26 +37,16 @@
     }
 
     get width() {
-      return paper ? PAPER_WIDTH : Math.max(this.place.clientWidth, 200);
+      return width(this.place);
     }
 
     draw() {
-      const shape = this.shape;
-      const view = { name: this.chart.title, theme: theme(), window: this.window, width: this.width };
+      const shape = this.shape, view = { name: this.chart.title, theme: theme(), width: this.width };
       this.place.style.height = `${fairground.height(shape, view)}px`;
       this.instance?.dispose();
-      const renderer = shape.kind === "timeline" ? "canvas" : "svg";
       const devicePixelRatio = paper ? 3 : window.devicePixelRatio;
-      this.instance = echarts.init(this.place, null, { renderer, devicePixelRatio, width: this.width });
+      this.instance = echarts.init(this.place, null, { renderer: "svg", devicePixelRatio, width: this.width });
       this.instance.setOption(fairground.option(shape, view));
-      if (shape.kind === "timeline") this.instance.on("datazoom", () => this.zoomed());
-    }
-
-    // What is seen now is looked up anew: more of it the closer one looks.
-    zoomed() {
-      const { startValue, endValue } = this.instance.getOption().dataZoom[0];
-      this.window = [startValue, endValue];
-      this.instance.setOption({ series: [{ data: fairground.visible(this.shape, startValue, endValue, this.width) }] });
     }
   }
 
@@ -78,7 +71,12 @@
   }
 
   for (const button of document.querySelectorAll("button.copy")) button.addEventListener("click", () => copy(button));
-  for (const chart of charts) shown.push(new Picture(chart));
+  const surroundings = { theme, width, isPaper: () => paper };
+  for (const chart of charts) {
+    const isTimeline = chart.drawings[0].shape.kind === "timeline";
+    shown.push(isTimeline ? new fairgroundTimelinePage(chart, surroundings) : new Picture(chart));
+  }
+  const ready = Promise.all(shown.map((picture) => picture.ready));
   const redraw = () => shown.forEach((picture) => picture.draw());
   dark.addEventListener("change", redraw);
   let resized;
@@ -96,5 +94,5 @@
     redraw();
   });
   window.fairgroundPictures = shown;
-  document.documentElement.dataset.ready = "true";
+  ready.then(() => (document.documentElement.dataset.ready = "true"));
 })();

@@ -1,4 +1,4 @@
-// Draws for paper, without a browser: what `picture/pen.rs` calls. It gives `atob` and `measureText(text, size)`.
+// Draws for paper, without a browser: what `picture/pen.rs` calls. It gives `unpacked(text)` and `measureText(text, size)`.
 "use strict";
 echarts.setPlatformAPI({
   measureText: (text, font) => ({ width: measureText(String(text), Number(/([\d.]+)px/.exec(font)?.[1] ?? 12)) }),
@@ -11,7 +11,12 @@ Math.random = () => 0.5;
 
 // A drawing (JSON) as the text of an SVG.
 function drawStill(json, name, of, font) {
-  const shape = JSON.parse(json), view = fairground.stillView(shape, name, of, font);
+  const shape = JSON.parse(json);
+  if (shape.kind === "timeline") {
+    const columns = Object.entries(shape.columns).map(([column, text]) => [column, new Uint8Array(unpacked(text))]);
+    fairground.timeline.decode(shape, Object.fromEntries(columns), true);
+  }
+  const view = fairground.stillView(shape, name, of, font);
   const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: view.width, height: fairground.height(shape, view) });
   chart.setOption(Object.assign({ backgroundColor: "#ffffff" }, fairground.option(shape, view)));
   const svg = chart.renderToSVGString();

@@ -2,11 +2,14 @@
 
 use fairground_report::page::{
     Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Page, Picture, Shape, Slice,
-    Timeline,
+    TaskName, Timeline,
 };
 
 const BLUE: &str = "#0072B2";
 const ORANGE: &str = "#E69F00";
+/// Of tasks with these names in timelines; that of `mostly` is the first, too.
+const COLOUR_OF_A: &str = "#ca5a89";
+const COLOUR_OF_B: &str = "#f49286";
 
 fn series(name: &str, values: &[Option<f64>], is_reference: bool) -> BarSeries {
     BarSeries { name: name.to_owned(), values: values.to_vec(), is_reference }
@@ -45,14 +48,18 @@ fn curves(names: &[&str]) -> Shape {
 
 fn timeline(cpus: u64, slices: u64) -> Shape {
     const SLICE_NS: u64 = 1_000_000;
-    let slice = |i: u64| Slice {
-        start_ns: i * SLICE_NS,
-        end_ns: (i + 1) * SLICE_NS,
-        task: 1 + (i % 2) as u32,
-    };
-    let lanes = (0..cpus).map(|_| (0..slices).map(slice).collect()).collect();
-    let tasks = ["idle", "a", "b"].map(str::to_owned).to_vec();
-    Shape::Timeline(Timeline::new(0, slices * SLICE_NS, tasks, lanes, 400_000))
+    let mut timeline =
+        Timeline::new((0, slices * SLICE_NS), cpus as usize, names(["idle", "a", "b"]), 400_000);
+    for i in 0..slices {
+        let slice = Slice::of_cpu(i * SLICE_NS, (i + 1) * SLICE_NS, 1 + (i % 2) as u32);
+        (0..cpus as usize).for_each(|cpu| timeline.push_cpu(cpu, slice));
+    }
+    Shape::Timeline(timeline.finished())
+}
+
+fn names(names: [&str; 3]) -> Vec<TaskName> {
+    let name = |(pid, name): (usize, &str)| TaskName { name: name.to_owned(), pid: pid as u32 };
+    names.into_iter().enumerate().map(name).collect()
 }
 
 fn chart(id: &str, drawings: Vec<(&str, Shape)>) -> Chart {
@@ -88,6 +95,25 @@ fn filled(svg: &str, colour: &str) -> usize {
     };
     let all: Vec<_> = document.descendants().collect();
     all.iter().filter(|node| is_bar(node)).count()
+}
+
+/// Widths and heights of the rectangles of a timeline in a task's colour: many are one path.
+fn rectangles(svg: &str, colour: &str) -> Vec<(f64, f64)> {
+    let document = roxmltree::Document::parse(svg).expect("an SVG is XML");
+    let paths = document
+        .descendants()
+        .filter(|node| node.attribute("fill") == Some(colour) && !node.has_attribute("transform"));
+    let numbers = |line: &str| -> Vec<f64> {
+        line.split([' ', '-']).filter_map(|number| number.parse().ok()).collect()
+    };
+    let rectangle = |path: &str| {
+        let lines: Vec<&str> = path.split(['l', 'L']).collect();
+        (numbers(lines[1])[0], numbers(lines[2])[1])
+    };
+    paths
+        .filter_map(|node| node.attribute("d"))
+        .flat_map(|path| path.split_terminator('Z').map(rectangle).collect::<Vec<_>>())
+        .collect()
 }
 
 fn texts(svg: &str) -> Vec<String> {
@@ -167,29 +193,37 @@ fn a_curve_is_drawn_for_each_series_with_its_dashes() {
 #[test]
 fn a_timeline_shows_each_turn_until_they_are_too_many() {
     let few = picture(timeline(2, 20));
-    // Tasks 1 and 2, ten slices each on two CPUs.
-    assert_eq!((filled(&few.svg, ORANGE), filled(&few.svg, "#009E73")), (20, 20));
+    // Tasks 1 and 2 have ten slices each on two CPUs, all equally long.
+    let [a, b] = [COLOUR_OF_A, COLOUR_OF_B].map(|colour| rectangles(&few.svg, colour));
+    let wide = |found: &[(f64, f64)]| found.iter().filter(|(width, _)| *width > 40.0).count();
+    assert_eq!((wide(&a), wide(&b)), (20, 20));
+    let width = |found: &[(f64, f64)]| found.iter().map(|(width, _)| width).sum::<f64>();
+    assert!((width(&a) / width(&b) - 1.0).abs() < 0.02, "{} and {}", width(&a), width(&b));
     assert_eq!(decoded(&few.png).0, 2 * 1080);
     let many = picture(timeline(64, 5_000));
     assert!(many.svg.len() < 5_000_000, "{} bytes", many.svg.len());
-    assert!(filled(&many.svg, ORANGE) > 64 * 100, "it is not empty");
+    assert!(rectangles(&many.svg, COLOUR_OF_A).len() > 64 * 100, "it is not empty");
 }
 
 #[test]
 fn turns_too_short_to_be_seen_have_the_colour_of_the_task_with_the_most_time() {
     const ROUND_NS: u64 = 20_000;
     // Task 1 comes first in each round, and task 2 has twenty times as much.
-    let round = |i: u64| {
-        let begin = i * ROUND_NS;
-        let slice = |from, to, task| Slice { start_ns: begin + from, end_ns: begin + to, task };
-        [slice(0, 500, 1), slice(500, 10_500, 2)]
-    };
-    let tasks = ["idle", "seldom", "mostly"].map(str::to_owned).to_vec();
-    let lanes = vec![(0..50_000).flat_map(round).collect()];
-    let shape = Shape::Timeline(Timeline::new(0, 50_000 * ROUND_NS, tasks, lanes, 400_000));
+    let tasks = names(["idle", "seldom", "mostly"]);
+    let mut drawn = Timeline::new((0, 50_000 * ROUND_NS), 1, tasks, 400_000);
+    for begin in (0..50_000).map(|i| i * ROUND_NS) {
+        drawn.push_cpu(0, Slice::of_cpu(begin, begin + 500, 1));
+        drawn.push_cpu(0, Slice::of_cpu(begin + 500, begin + 10_500, 2));
+    }
+    let shape = Shape::Timeline(drawn.finished());
     let svg = picture(shape).svg;
-    assert_eq!(filled(&svg, ORANGE), 0, "in the colour of the task that has little");
-    assert!(filled(&svg, "#009E73") > 100);
+    assert_eq!(rectangles(&svg, "#00a16d"), [], "in the colour of the task that has little");
+    let mostly = rectangles(&svg, COLOUR_OF_A);
+    assert!(mostly.len() > 100);
+    // The CPU is busy for 10.5 of 20 µs, and so high it is.
+    let highest = mostly.iter().map(|(_, height)| *height).fold(0.0, f64::max);
+    let lane = rectangles(&picture(timeline(1, 20)).svg, COLOUR_OF_A)[0].1;
+    assert!((highest / lane - 0.525).abs() < 0.05, "{highest} of {lane}");
 }
 
 #[test]

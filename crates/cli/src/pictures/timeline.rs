@@ -1,34 +1,45 @@
-//! Which task ran on which CPU at which time.
+//! What each CPU and each task did at which time.
 
-use fairground_report::page::{Chart, Drawing, SLICES_MAX, Shape, Slice, Timeline};
-use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_analysis::states::{Cause, Change, Observer, State, States, Task};
+use fairground_report::page::{
+    Chart, Doing, Drawing, Mark, SLICES_MAX, Shape, Slice, TaskName, Timeline,
+};
+use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
 use super::{Pictured, grouped};
 
 pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
     let of_each = SLICES_MAX / runs.len().max(1);
-    let timelines: Vec<(usize, Timeline)> =
-        runs.iter().map(|run| timeline_of(run, of_each)).collect();
-    if timelines.iter().all(|(slices, _)| *slices == 0) {
+    let timelines: Vec<Timeline> = runs
+        .iter()
+        .map(|run| timeline_of(run.trace, (run.analysis.start_ns, run.analysis.end_ns), of_each))
+        .collect();
+    if timelines.iter().all(|timeline| timeline.turns() == 0) {
         return None;
     }
-    let counts = runs.iter().zip(&timelines).map(|(run, (slices, drawn))| {
+    let counts = runs.iter().zip(&timelines).map(|(run, drawn)| {
         let together = drawn.together_below_ns().map_or_else(String::new, |ns| {
             format!(" (neighbours shorter than {:.1} µs are drawn as one)", ns as f64 / 1e3)
         });
-        format!("{}: {} slices{together}", run.label, grouped(*slices as u64))
+        let left_out = match drawn.instants_left_out() {
+            0 => String::new(),
+            count => format!(", {} ticks and marks are left out", grouped(count)),
+        };
+        format!("{}: {} slices{together}{left_out}", run.label, grouped(drawn.turns()))
     });
     let samples = format!("{}.", counts.collect::<Vec<_>>().join("; "));
-    let drawing = |(run, (_, timeline)): (&Pictured<'_>, (usize, Timeline))| Drawing {
+    let drawing = |(run, timeline): (&Pictured<'_>, Timeline)| Drawing {
         of: run.label.to_owned(),
         shape: Shape::Timeline(timeline),
     };
     Some(Chart {
         id: "timeline".to_owned(),
         title: "Who ran where".to_owned(),
-        definition: "Each row is a CPU, each colour a task; what is empty is idle. Turn the wheel \
-                     to look closer, drag to move, point at a slice to read it. Pale: several short \
-                     slices, the colour is that of the task with the most time among them."
+        definition: "A row for each CPU, where each colour is a task and what is empty is idle, \
+                     and one for each task, the busiest first, with what it did \
+                     (docs/reference/charts.md). Times count from the begin of the run. Where \
+                     slices are narrower than a pixel, the height of a colour is its share of the \
+                     time."
             .to_owned(),
         samples,
         drawings: runs.iter().zip(timelines).map(drawing).collect(),
@@ -36,67 +47,230 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
     })
 }
 
-/// The number of slices, and what is drawn of them.
-fn timeline_of(run: &Pictured<'_>, slices_max: usize) -> (usize, Timeline) {
-    let (start_ns, end_ns) = (run.analysis.start_ns, run.analysis.end_ns);
-    let lanes = lanes(run.trace, start_ns, end_ns);
-    let slices = lanes.iter().map(Vec::len).sum();
-    let name = |task: &fairground_trace::TaskInfo| format!("{} [{}]", task.comm, task.pid);
-    let tasks = run.trace.tasks().iter().map(name).collect();
-    (slices, Timeline::new(start_ns, end_ns, tasks, lanes, slices_max))
+fn timeline_of(trace: &Trace, window: (u64, u64), slices_max: usize) -> Timeline {
+    let name =
+        |task: &fairground_trace::TaskInfo| TaskName { name: task.comm.clone(), pid: task.pid };
+    let tasks: Vec<TaskName> = trace.tasks().iter().map(name).collect();
+    let cpus = trace.cpus as usize;
+    let states = States::of(trace, trace.origin.is_simulated());
+    let mut collector = Collector {
+        trace,
+        now_ns: states.now_ns(),
+        next: TaskId::IDLE,
+        tasks: vec![None; tasks.len()],
+        cpus: states.cpus().iter().map(|cpu| (states.now_ns(), cpu.running)).collect(),
+        locks: Vec::new(),
+        lock_numbers: vec![0; trace.labels().len()],
+        timeline: Timeline::new(window, cpus, tasks, slices_max),
+    };
+    states.observe(trace, &mut collector);
+    collector.finish()
 }
 
-/// Each CPU's slices within a window.
-fn lanes(trace: &Trace, start_ns: u64, end_ns: u64) -> Vec<Vec<Slice>> {
-    let mut lanes: Vec<Vec<Slice>> = vec![Vec::new(); trace.cpus as usize];
-    let mut running: Vec<Option<(TaskId, u64)>> = vec![None; trace.cpus as usize];
-    let mut close = |cpu: usize, slice: Option<(TaskId, u64)>, now_ns: u64| {
-        let Some((task, since_ns)) = slice.filter(|(task, _)| *task != TaskId::IDLE) else {
-            return;
-        };
-        let (from, to) = (since_ns.max(start_ns), now_ns.min(end_ns));
-        if from < to {
-            lanes[cpu].push(Slice { start_ns: from, end_ns: to, task: task.0 });
+/// What a task does since a moment.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    since_ns: u64,
+    doing: Doing,
+    cpu: u32,
+    by: u32,
+}
+
+/// Enters each change of a task or CPU as a slice that ends.
+struct Collector<'t> {
+    trace: &'t Trace,
+    now_ns: u64,
+    /// What the CPU of the present event runs next.
+    next: TaskId,
+    tasks: Vec<Option<Open>>,
+    /// What each CPU runs since when; `None`: not known.
+    cpus: Vec<(u64, Option<TaskId>)>,
+    locks: Vec<String>,
+    /// By label: one more than the number of the lock; 0: not seen yet.
+    lock_numbers: Vec<u32>,
+    timeline: Timeline,
+}
+
+impl Observer for Collector<'_> {
+    fn on_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    fn on_event(&mut self, trace: &Trace, _: &States, event: &Event) {
+        match event.kind {
+            EventKind::Switch { next, .. } => self.next = next,
+            EventKind::Tick { .. } => self.timeline.push_tick(event.cpu as usize, event.time_ns),
+            EventKind::Mark { task, label, value } => self.timeline.push_mark(Mark {
+                time_ns: event.time_ns,
+                task: task.0,
+                text: format!("{} {value}", trace.label(label)),
+            }),
+            _ => {}
         }
-    };
-    for event in trace.events() {
-        let cpu = event.cpu as usize;
-        if let EventKind::Switch { next, .. } = event.kind
-            && cpu < running.len()
+    }
+
+    fn on_cpu(&mut self, cpu: u32, _: Option<TaskId>, after: Option<TaskId>, disowned: bool) {
+        let index = cpu as usize;
+        let (since_ns, before) = std::mem::replace(&mut self.cpus[index], (self.now_ns, after));
+        self.end_cpu(index, since_ns, before.filter(|_| !disowned));
+    }
+
+    fn on_change(&mut self, task: &Task, change: &Change) {
+        let open = self.tasks[task.id.index()];
+        // Only the queue is another.
+        if task.state.waits()
+            && change.from.waits()
+            && let Some(open) = open
         {
-            close(cpu, running[cpu].replace((next, event.time_ns)), event.time_ns);
+            self.tasks[task.id.index()] = Some(Open { cpu: task.cpu, ..open });
+            return;
+        }
+        self.end_task(task.id.index());
+        let now = self.doing(task, change.cause);
+        let open = |(doing, by)| Open { since_ns: self.now_ns, doing, cpu: task.cpu, by };
+        self.tasks[task.id.index()] = now.map(open);
+    }
+}
+
+impl Collector<'_> {
+    /// What a task does after a change, and who or what made it so.
+    fn doing(&mut self, task: &Task, cause: Cause) -> Option<(Doing, u32)> {
+        match task.state {
+            State::Running => Some((Doing::Running, 0)),
+            State::Waking | State::Waiting if task.preempted => {
+                Some((Doing::Preempted, self.next.0))
+            }
+            State::Waking | State::Waiting => Some((Doing::Woken, task.waker.map_or(0, |w| w.0))),
+            State::Asleep => match (task.lock, cause) {
+                (Some(lock), Cause::SwitchOut { .. }) => {
+                    Some((Doing::AtLock, self.lock(lock.0 as usize)))
+                }
+                (None, Cause::SwitchOut { left, .. }) => Some((asleep(left), 0)),
+                _ => None,
+            },
+            State::Initial | State::Unknown | State::Absent => None,
         }
     }
-    for (cpu, slice) in running.into_iter().enumerate() {
-        close(cpu, slice, trace.end_ns);
+
+    /// One more than the number of a lock.
+    fn lock(&mut self, label: usize) -> u32 {
+        let Some(number) = self.lock_numbers.get_mut(label) else { return 0 };
+        if *number == 0 {
+            self.locks.push(self.trace.labels()[label].clone());
+            *number = self.locks.len() as u32;
+        }
+        *number
     }
-    lanes
+
+    fn end_task(&mut self, task: usize) {
+        let Some(Open { since_ns, doing, cpu, by }) = self.tasks[task].take() else { return };
+        let slice = Slice::of_task(since_ns, self.now_ns, doing, cpu, by);
+        self.timeline.push_task(task, slice);
+    }
+
+    fn end_cpu(&mut self, cpu: usize, since_ns: u64, ran: Option<TaskId>) {
+        // The idle task's number says what is not known: what is idle is empty.
+        let task = match ran {
+            Some(TaskId::IDLE) => return,
+            Some(task) => task.0,
+            None => TaskId::IDLE.0,
+        };
+        self.timeline.push_cpu(cpu, Slice::of_cpu(since_ns, self.now_ns, task));
+    }
+
+    fn finish(mut self) -> Timeline {
+        self.now_ns = self.now_ns.max(self.trace.end_ns);
+        (0..self.tasks.len()).for_each(|task| self.end_task(task));
+        let cpus = std::mem::take(&mut self.cpus);
+        for (cpu, (since_ns, ran)) in cpus.into_iter().enumerate() {
+            self.end_cpu(cpu, since_ns, ran);
+        }
+        self.timeline.set_locks(self.locks);
+        self.timeline.finished()
+    }
+}
+
+fn asleep(left: TaskState) -> Doing {
+    match left {
+        TaskState::Uninterruptible => Doing::Blocked,
+        TaskState::Stopped | TaskState::Traced | TaskState::Parked => Doing::Stopped,
+        _ => Doing::Sleeping,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use fairground_trace::{Event, TaskInfo, TaskState};
+    use fairground_trace::TaskInfo;
 
     use super::*;
 
-    #[test]
-    fn turns_end_at_switches_and_with_the_window() {
+    /// Two tasks on two CPUs: `b` preempts `a`, which then sleeps and is woken by `b`.
+    fn trace() -> (Trace, TaskId, TaskId) {
         let mut trace = Trace::new(2);
         let (a, b) = (trace.add_task(TaskInfo::new(7, "a")), trace.add_task(TaskInfo::new(8, "b")));
-        for (time_ns, cpu, prev, next) in [
-            (10, 0, TaskId::IDLE, a),
-            (20, 1, TaskId::IDLE, b),
-            (30, 0, a, TaskId::IDLE),
-            (40, 0, TaskId::IDLE, b),
+        let switch = |prev, prev_state, next| EventKind::Switch { prev, prev_state, next };
+        let (idle, runs) = (TaskId::IDLE, TaskState::Runnable);
+        for (time_ns, cpu, kind) in [
+            (10, 0, switch(idle, runs, a)),
+            (10, 1, switch(idle, runs, idle)),
+            (20, 0, EventKind::Tick { task: a }),
+            (30, 0, switch(a, runs, b)),
+            (40, 1, switch(idle, runs, a)),
+            (60, 1, switch(a, TaskState::Uninterruptible, idle)),
+            (70, 0, EventKind::Waking { task: a, waker: b, target_cpu: 1 }),
+            (72, 0, EventKind::Wakeup { task: a, target_cpu: 0 }),
+            (90, 0, switch(b, TaskState::Sleeping, a)),
         ] {
-            let kind = EventKind::Switch { prev, prev_state: TaskState::Sleeping, next };
             trace.push(Event { time_ns, cpu, insns: 0, kind });
         }
         trace.end_ns = 100;
-        let slice = |start_ns, end_ns, task: TaskId| Slice { start_ns, end_ns, task: task.0 };
-        assert_eq!(
-            lanes(&trace, 15, 90),
-            [vec![slice(15, 30, a), slice(40, 90, b)], vec![slice(20, 90, b)]]
-        );
+        (trace, a, b)
+    }
+
+    #[test]
+    fn each_change_is_a_slice_with_its_cause() {
+        let (trace, a, b) = trace();
+        let names = trace.tasks().iter().map(|t| TaskName { name: t.comm.clone(), pid: t.pid });
+        let mut expected = Timeline::new((15, 95), 2, names.collect(), 100);
+        for (cpu, start_ns, end_ns, task) in [(0, 10, 30, a), (0, 30, 90, b), (0, 90, 100, a)] {
+            expected.push_cpu(cpu, Slice::of_cpu(start_ns, end_ns, task.0));
+        }
+        // What runs on CPU 1 is not known before its first switch; that lies before the window.
+        expected.push_cpu(1, Slice::of_cpu(40, 60, a.0));
+        for (task, start_ns, end_ns, doing, cpu, by) in [
+            (a, 10, 30, Doing::Running, 0, 0),
+            (a, 30, 40, Doing::Preempted, 0, b.0),
+            (a, 40, 60, Doing::Running, 1, 0),
+            (a, 60, 70, Doing::Blocked, 1, 0),
+            (a, 70, 90, Doing::Woken, 0, b.0),
+            (a, 90, 100, Doing::Running, 0, 0),
+            (b, 30, 90, Doing::Running, 0, 0),
+            (b, 90, 100, Doing::Sleeping, 0, 0),
+        ] {
+            let slice = Slice::of_task(start_ns, end_ns, doing, cpu, by);
+            expected.push_task(task.index(), slice);
+        }
+        expected.push_tick(0, 20);
+        assert_eq!(timeline_of(&trace, (15, 95), 100), expected.finished());
+    }
+
+    #[test]
+    fn a_task_asleep_at_a_lock_names_it() {
+        let mut trace = Trace::new(1);
+        let a = trace.add_task(TaskInfo::new(7, "a"));
+        let (idle, lock) = (TaskId::IDLE, trace.intern("inode_lock"));
+        let flags = fairground_trace::LockFlags::MUTEX;
+        let switch = |prev, prev_state, next| EventKind::Switch { prev, prev_state, next };
+        for (time_ns, kind) in [
+            (0, switch(idle, TaskState::Runnable, a)),
+            (5, EventKind::ContentionBegin { task: a, lock, flags, holder: idle }),
+            (10, switch(a, TaskState::Uninterruptible, idle)),
+        ] {
+            trace.push(Event { time_ns, cpu: 0, insns: 0, kind });
+        }
+        trace.end_ns = 30;
+        let json = serde_json::to_value(timeline_of(&trace, (0, 30), 100)).expect("JSON");
+        assert_eq!(json["locks"], serde_json::json!(["inode_lock"]));
+        assert_eq!(json["counts"], serde_json::json!([1, 0, 2]));
     }
 }

@@ -17,6 +17,9 @@ const BROWSERS: [&str; 4] = [
 /// Answers that are read while one is waited for.
 const ANSWERS_MAX: usize = 10_000;
 
+/// The bit of the Ctrl key among an event's modifiers.
+const CTRL: u32 = 2;
+
 /// A page in a browser.
 #[derive(Debug)]
 pub(crate) struct Browser {
@@ -56,9 +59,7 @@ impl Browser {
             json!({ "targetId": target["targetId"], "flatten": true }),
         );
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        let metrics =
-            json!({ "width": 1200, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
-        browser.call("Emulation.setDeviceMetricsOverride", metrics);
+        browser.resize(1200, 1000, false);
         browser.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }));
         let ready = "new Promise((done) => { const look = () => document.documentElement.dataset.ready \
                      ? done(true) : setTimeout(look, 20); look(); })";
@@ -87,23 +88,54 @@ impl Browser {
         value.as_f64().unwrap_or_else(|| panic!("{expression} is {value}"))
     }
 
-    /// Moves the mouse, or turns its wheel (`delta`, towards the page below when positive) at a point of the window.
-    pub(crate) fn mouse(&mut self, (x, y): (f64, f64), delta: Option<f64>) {
-        let event = match delta {
-            Some(delta) => {
-                json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": delta })
-            }
-            None => json!({ "type": "mouseMoved", "x": x, "y": y }),
-        };
-        self.call("Input.dispatchMouseEvent", event);
+    /// Makes the window as wide and high, and says what colours the reader likes.
+    pub(crate) fn resize(&mut self, width: u32, height: u32, dark: bool) {
+        let metrics =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+        let scheme = if dark { "dark" } else { "light" };
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
+    }
+
+    /// Moves the mouse to a point of the window.
+    pub(crate) fn point(&mut self, (x, y): (f64, f64)) {
+        self.mouse(json!({ "type": "mouseMoved", "x": x, "y": y }));
+    }
+
+    /// Turns the wheel with Ctrl held down; `delta` is towards the page below when positive.
+    pub(crate) fn zoom(&mut self, (x, y): (f64, f64), delta: f64) {
+        self.mouse(json!({
+            "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": delta, "modifiers": CTRL,
+        }));
     }
 
     /// Presses and lets go of the left button at a point of the window.
-    pub(crate) fn click(&mut self, (x, y): (f64, f64)) {
-        for kind in ["mousePressed", "mouseReleased"] {
-            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
-            self.call("Input.dispatchMouseEvent", event);
+    pub(crate) fn click(&mut self, at: (f64, f64)) {
+        self.drag(at, at);
+    }
+
+    /// Presses the left button at a point of the window and lets go of it at another.
+    pub(crate) fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
+        let event = |kind: &str, (x, y): (f64, f64)| json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1 });
+        self.mouse(event("mousePressed", from));
+        if from != to {
+            self.mouse(event("mouseMoved", to));
         }
+        self.mouse(event("mouseReleased", to));
+    }
+
+    /// Types a key.
+    pub(crate) fn key(&mut self, key: &str) {
+        let text = if key.chars().count() == 1 { key } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let event = json!({ "type": kind, "key": key, "text": text });
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    fn mouse(&mut self, event: Value) {
+        self.call("Input.dispatchMouseEvent", event);
     }
 
     fn evaluate(&mut self, expression: &str) -> Result<Value, String> {

@@ -50,7 +50,7 @@ pub enum Shape {
     Bars(Bars),
     /// Curves over a common axis.
     Curves(Curves),
-    /// Which task ran on which CPU at which time.
+    /// What each CPU and each task did at which time.
     Timeline(Timeline),
 }
 

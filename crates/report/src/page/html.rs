@@ -1,6 +1,9 @@
 //! The page as HTML.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::{Chart, Overview, Page};
 use crate::cell::printable;
@@ -9,7 +12,10 @@ use crate::{Align, Document, Table, Verdict};
 const STYLE: &str = include_str!("../../assets/page.css");
 pub(super) const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
 pub(super) const CHARTS: &str = include_str!("../../assets/charts.js");
-const BEHAVIOUR: &str = include_str!("../../assets/page.js");
+pub(super) const TIMELINE: &str = include_str!("../../assets/timeline.js");
+/// What a reader can do.
+const BEHAVIOUR: [&str; 2] =
+    [include_str!("../../assets/timeline_page.js"), include_str!("../../assets/page.js")];
 
 impl Page {
     /// One file with everything in it.
@@ -30,17 +36,33 @@ impl Page {
         body += "</section>\n";
         body += &made(&self.document);
         body += "</main>\n";
+        let scripts = [LIBRARY, CHARTS, TIMELINE].into_iter().chain(BEHAVIOUR);
+        let policy = policy(scripts.clone());
+        let scripts: String = scripts.map(|text| format!("<script>{text}</script>\n")).collect();
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title} – fairground</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
+             <title>{title} – fairground</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\
              <script type=\"application/json\" id=\"charts\">{}</script>\n\
-             <script>{LIBRARY}</script>\n<script>\n{CHARTS}</script>\n<script>\n\
-             {BEHAVIOUR}</script>\n</body>\n</html>\n",
+             {scripts}</body>\n</html>\n",
             for_script(&Value::from(charts)),
         )
     }
+}
+
+/// The page's Content-Security-Policy: nothing is loaded, and only what the page itself has runs. ECharts sets styles of
+/// single elements, which only `style-src-attr` allows.
+fn policy<'a>(scripts: impl Iterator<Item = &'a str>) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+    let scripts: Vec<String> = scripts.map(hash).collect();
+    format!(
+        "default-src 'none'; script-src {}; style-src {}; style-src-attr 'unsafe-inline'; \
+         img-src data:; base-uri 'none'; form-action 'none'",
+        scripts.join(" "),
+        hash(STYLE)
+    )
 }
 
 /// What ended a run, what is partial, which tasks never ran.
@@ -235,7 +257,7 @@ mod tests {
         assert!(!html.contains("<script>alert") && !html.contains("<i></h2>"));
         assert!(html.contains("\\u003c/script>\\u003cscript>alert(1)"));
         assert!(html.contains("&lt;/script&gt;&lt;b&gt;&amp;"));
-        assert_eq!(html.matches("</script>").count(), 4);
+        assert_eq!(html.matches("</script>").count(), 6);
     }
 
     #[test]

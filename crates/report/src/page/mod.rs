@@ -12,7 +12,7 @@ mod timeline;
 
 pub use chart::{Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Shape};
 pub use picture::{Picture, PictureError};
-pub use timeline::{SLICES_MAX, Slice, Timeline};
+pub use timeline::{Doing, Mark, SLICES_MAX, Slice, TaskName, Timeline};
 
 use crate::{Document, Table};
 

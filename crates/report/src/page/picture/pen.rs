@@ -1,25 +1,29 @@
 //! Draws: the page's scripts, run in QuickJS.
 
 use std::cell::Cell;
+use std::io::Read as _;
 use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
+use flate2::read::DeflateDecoder;
+use rquickjs::{ArrayBuffer, CatchResultExt, Context, Ctx, Function, Runtime};
 
 use super::font;
-use crate::page::html::{CHARTS, LIBRARY};
+use crate::page::html::{CHARTS, LIBRARY, TIMELINE};
 use crate::page::{Chart, Drawing};
 
 const STILL: &str = include_str!("../../../assets/still.js");
 
-/// Memory that the scripts may take, bytes: a timeline of 400,000 slices takes a twentieth.
+/// Memory that the scripts may take, bytes: a timeline of 1,500,000 slices takes a twentieth.
 const MEMORY_MAX: usize = 2 << 30;
+/// A timeline's column, bytes: five for each of the most slices.
+const COLUMN_BYTES_MAX: u64 = 64 << 20;
 /// Their stack, bytes: less than a thread of the tests has.
 const STACK_MAX: usize = 1 << 20;
 /// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. A timeline of
-/// 400,000 slices takes less than a tenth (a test below).
-const ASKED_MAX: u64 = 50_000;
+/// 1,500,000 slices takes less than a tenth (a test below).
+const ASKED_MAX: u64 = 100_000;
 
 /// An engine with the scripts in it.
 pub(super) struct Pen {
@@ -44,8 +48,8 @@ impl Pen {
             let read = || -> rquickjs::Result<()> {
                 let globals = ctx.globals();
                 globals.set("measureText", Function::new(ctx.clone(), measure)?)?;
-                globals.set("atob", Function::new(ctx.clone(), decoded)?)?;
-                for script in [LIBRARY, CHARTS, STILL] {
+                globals.set("unpacked", Function::new(ctx.clone(), unpacked)?)?;
+                for script in [LIBRARY, CHARTS, TIMELINE, STILL] {
                     ctx.eval::<(), _>(script)?;
                 }
                 Ok(())
@@ -73,9 +77,13 @@ fn measure(text: String, size: f64) -> f64 {
     font::width(&text, size)
 }
 
-/// What a browser's `atob` does: a character for each byte. Nothing where it is no base64.
-fn decoded(text: String) -> String {
-    STANDARD.decode(text).unwrap_or_default().into_iter().map(char::from).collect()
+/// The bytes of a timeline's column. Nothing where it is none.
+fn unpacked(ctx: Ctx<'_>, text: String) -> rquickjs::Result<ArrayBuffer<'_>> {
+    let packed = STANDARD.decode(text).unwrap_or_default();
+    let mut bytes = Vec::new();
+    // What was read before an error is what there is.
+    let _ = DeflateDecoder::new(packed.as_slice()).take(COLUMN_BYTES_MAX).read_to_end(&mut bytes);
+    ArrayBuffer::new(ctx, bytes)
 }
 
 /// The result, with a script's exception in words.
@@ -86,20 +94,20 @@ fn with_exception<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{SLICES_MAX, Shape, Slice, Timeline};
+    use crate::page::{SLICES_MAX, Shape, Slice, TaskName, Timeline};
 
     #[test]
     fn the_largest_timeline_is_far_from_the_limit() {
         const CPUS: u64 = 16;
-        let slice = |i: u64| Slice {
-            start_ns: i * 100_000,
-            end_ns: (i + 1) * 100_000,
-            task: (i % 50) as u32,
-        };
         let slices = SLICES_MAX as u64 / CPUS;
-        let lanes = (0..CPUS).map(|_| (0..slices).map(slice).collect()).collect();
-        let tasks = (0..50).map(|i| format!("task/{i}")).collect();
-        let timeline = Timeline::new(0, slices * 100_000, tasks, lanes, SLICES_MAX);
+        let tasks = (0..50).map(|pid| TaskName { name: format!("task/{pid}"), pid }).collect();
+        let window = (0, slices * 100_000);
+        let mut timeline = Timeline::new(window, CPUS as usize, tasks, SLICES_MAX);
+        for i in 0..slices {
+            let slice = Slice::of_cpu(i * 100_000, (i + 1) * 100_000, (i % 50) as u32);
+            (0..CPUS as usize).for_each(|cpu| timeline.push_cpu(cpu, slice));
+        }
+        let timeline = timeline.finished();
         assert_eq!(timeline.slices(), SLICES_MAX);
         let drawing = Drawing { of: String::new(), shape: Shape::Timeline(timeline) };
         let chart = Chart {
