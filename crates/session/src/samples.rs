@@ -10,7 +10,7 @@ use fairground_trace::{Counter, CounterOf, CounterUnit, TaskId};
 const VALUES_MAX: usize = 1 << 22;
 
 /// Members of what a scheduler keeps for a task that are drawn where there are 64-bit ones of that name. They are names
-/// that Linux's schedulers have for them.
+/// that Linux's schedulers have for them, in ns.
 const MEMBERS: [&str; 5] = ["vruntime", "vlag", "lag", "deadline", "wait_runtime"];
 const MEMBER_BYTES: u64 = 8;
 
@@ -69,7 +69,7 @@ impl Sampler {
                     Counter::new(of, "dsq_vtime", CounterUnit::Own),
                 ];
                 counters.extend(
-                    self.numbers.names.iter().map(|name| Counter::new(of, name, CounterUnit::Own)),
+                    self.numbers.names.iter().map(|name| Counter::new(of, name, CounterUnit::Ns)),
                 );
                 counters
             });

@@ -1,12 +1,15 @@
 //! Charts of bars: CPU time by task, fairness errors, the costs of the scheduler's program.
 
+use std::cmp::Reverse;
+
 use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
 use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Shape};
 use fairground_report::{Cell, Column, Table};
 
 use super::{Pictured, grouped};
 
-/// With more tasks than this a bar represents a group of equal tasks.
+/// With more tasks than this a bar represents a group of equal tasks; of so many groups those with the most CPU time
+/// are drawn.
 const TASKS_MAX: usize = 24;
 
 /// The rows of a chart of tasks: name, and figures in each run, where it has such a task.
@@ -17,7 +20,7 @@ struct Row<'a> {
     figures: Vec<Option<&'a Figures>>,
 }
 
-/// Tasks where they are few, else groups; those of the first run come first.
+/// Tasks where they are few, else groups; those with the most CPU time in any run come first.
 fn rows<'a>(runs: &[Pictured<'a>]) -> Vec<Row<'a>> {
     let few = runs.iter().all(|run| run.analysis.tasks.len() <= TASKS_MAX);
     let of = |analysis: &'a Analysis| -> Vec<(&'a str, String, &'a Figures)> {
@@ -39,6 +42,7 @@ fn rows<'a>(runs: &[Pictured<'a>]) -> Vec<Row<'a>> {
             rows[row].figures[column] = Some(figures);
         }
     }
+    rows.sort_by_key(|row| Reverse(row.figures.iter().flatten().map(|f| f.run_ns).max()));
     rows
 }
 
@@ -49,18 +53,18 @@ fn chart_of(
     runs: &[Pictured<'_>],
     (id, title, definition): (&str, &str, &str),
     axis: Axis,
-    value: Figure,
+    (value, cell): (Figure, fn(f64) -> Cell),
     reference: Option<Figure>,
 ) -> Chart {
-    let rows = rows(runs);
+    let mut rows = rows(runs);
+    let left_out = rows.len().saturating_sub(TASKS_MAX);
+    rows.truncate(TASKS_MAX);
     let mut series = Vec::new();
     let mut table = Table::of("chart-rows", "", &rows).text("task", |row| row.label.as_str());
     for (column, run) in runs.iter().enumerate() {
         let of = |row: &Row<'_>| row.figures[column].and_then(value);
         series.push(BarSeries::new(run.label, rows.iter().map(of).collect()));
-        table = table.column(Column::mixed(run.label), |row| {
-            Cell::known(of(row), |percent| Cell::percent(percent, 2))
-        });
+        table = table.column(Column::mixed(run.label), |row| Cell::known(of(row), cell));
     }
     if let Some(reference) = reference {
         let first = |row: &Row<'_>| row.figures.iter().flatten().next().and_then(|f| reference(f));
@@ -73,7 +77,13 @@ fn chart_of(
         id: id.to_owned(),
         title: title.to_owned(),
         definition: definition.to_owned(),
-        samples: tasks_and_time(runs),
+        samples: match left_out {
+            0 => tasks_and_time(runs),
+            _ => format!(
+                "{} {left_out} groups with less CPU time are left out.",
+                tasks_and_time(runs)
+            ),
+        },
         drawings: vec![Drawing::alone(Shape::Bars(bars))],
         table: Some(table.table()),
     }
@@ -100,20 +110,20 @@ pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
         runs,
         ("shares", "Who got the CPU", definition),
         Axis::linear("share of one CPU", "%"),
-        Figures::cpu_share_percent,
+        (Figures::cpu_share_percent, |percent| Cell::percent(percent, 2)),
         Some(Figures::fluid_share_percent),
     ))
 }
 
 /// How far each was from its fair share.
 pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
-    let definition = "CPU time less the fair share of the same run, in % of that share \
-                      (docs/reference/metrics/fairness_error.md). Below zero: got too little.";
+    let definition = "CPU time less the fair share of the same run \
+                      (docs/reference/metrics/fairness_error.md, `fairness_error.time`). Below zero: got too little.";
     Some(chart_of(
         runs,
         ("errors", "How far from fair", definition),
-        Axis::linear("fairness error", "%"),
-        Figures::fairness_error_percent,
+        Axis::linear("CPU time less the fair share", "ns"),
+        (|f| f.of_switches(f.fairness_error_ns() as f64), |ns| Cell::Duration { ns }),
         None,
     ))
 }

@@ -27,14 +27,15 @@ pub(crate) fn write_contention(
     })
 }
 
-/// The longest wait of all in a sentence.
+/// Where tasks wait most in a sentence: other than in plain sleep, if they do.
 fn answers(contention: &Contention) -> Vec<String> {
     let counted = format!(
         "{} switches; {} waits for locks.",
         grouped(contention.switches),
         grouped(contention.lock_waits)
     );
-    let longest = contention.sites.first().filter(|site| site.waits.count() > 0).map(|site| {
+    let waits = || contention.sites.iter().filter(|site| site.waits.count() > 0);
+    let longest = waits().find(|site| !is_sleep(site)).or_else(|| waits().next()).map(|site| {
         format!(
             "Most time is spent at {} ({}): {} waits, {:.3} ms in all.",
             named(site),
@@ -65,13 +66,18 @@ pub(super) fn locks(runs: &[Pictured<'_>]) -> Option<Chart> {
     sites_chart("contention", "Which locks are waited for", &found)
 }
 
-/// All waits of a recording.
+/// All waits of a recording. Plain sleep, which is longest where nothing is to do, has a drawing of its own.
 fn waits(contention: &Contention) -> Option<Chart> {
-    let sites: Vec<&Site> = contention.sites.iter().filter(|s| s.waits.count() > 0).collect();
-    if sites.is_empty() {
-        return None;
-    }
-    sites_chart("waits", "Where tasks wait", &[("", sites)])
+    let sites = contention.sites.iter().filter(|site| site.waits.count() > 0);
+    let (sleep, other): (Vec<&Site>, Vec<&Site>) = sites.partition(|site| is_sleep(site));
+    let drawings = [("locks and uninterruptible sleep", other), ("interruptible sleep", sleep)];
+    let found: Vec<(&str, Vec<&Site>)> =
+        drawings.into_iter().filter(|(_, sites)| !sites.is_empty()).collect();
+    sites_chart("waits", "Where tasks wait", &found)
+}
+
+fn is_sleep(site: &Site) -> bool {
+    matches!(site.kind, WaitKind::Sleep)
 }
 
 /// A drawing for each run: a bar for each place, its parts what the others did meanwhile.
@@ -145,7 +151,7 @@ fn sites_table(runs: &[(&str, Vec<&Site>)]) -> Table {
         .flat_map(|(label, sites)| sites.iter().take(BARS_MAX).map(move |site| (*label, *site)));
     let mut rows = Table::of("chart-rows", "", shown);
     if runs.len() > 1 {
-        rows = rows.text("run", |(label, _)| *label);
+        rows = rows.text("of", |(label, _)| *label);
     }
     let mut table = rows
         .text("kind", |(_, site)| site.kind.name())

@@ -37,7 +37,8 @@ fn page(document: &Document, experiment: &Experiment, figures: &Measured) -> Pag
         command: command_line(std::env::args()),
         answers: answers(document),
         overview: claims(document),
-        charts: tables.chain(matrices).collect(),
+        // A matrix says at a glance what the tables have one by one.
+        charts: matrices.chain(tables).collect(),
         document: document.clone(),
     }
 }

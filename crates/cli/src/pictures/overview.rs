@@ -10,7 +10,7 @@ use crate::present;
 
 /// What the first screen says of each run: a column.
 struct Measure {
-    /// The metric of the machine; `None`: how far the task furthest from its fair share is from it.
+    /// The metric of the machine; `None`: how much CPU time the task furthest from its fair share is from it.
     metric: Option<&'static Metric<MachineMetrics>>,
     /// Whether less is better; otherwise neither is.
     less_is_better: bool,
@@ -42,12 +42,12 @@ impl Measure {
     fn read(&self, analysis: &Analysis) -> Option<Value> {
         match self.metric {
             Some(metric) => (metric.read)(&analysis.machine),
-            None => worst(analysis).map(|(_, percent)| Value::Float(percent.abs())),
+            None => worst(analysis).map(|worst| Value::Int(worst.error_ns.saturating_abs())),
         }
     }
 
     fn cell(&self, analysis: &Analysis) -> Cell {
-        let unit = self.metric.map_or(Unit::Percent, |metric| metric.unit);
+        let unit = self.metric.map_or(Unit::Ns, |metric| metric.unit);
         present::cell(self.read(analysis), unit)
     }
 }
@@ -57,14 +57,33 @@ fn measures() -> Vec<Measure> {
     std::iter::once(WORST_ERROR).chain(of_the_machine).collect()
 }
 
-/// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks
-/// lacks another may have.
-fn worst(analysis: &Analysis) -> Option<(&str, f64)> {
+/// What a task ran, or was due, for its share to be judged: a hundredth of one CPU. A share of almost nothing is wrong by
+/// thousands of per cent and says nothing.
+const LEAST_PART: u64 = 100;
+
+/// A task and its share.
+struct Worst<'a> {
+    task: &'a str,
+    /// CPU time less the fair share, ns.
+    error_ns: i64,
+    /// The same in % of the fair share.
+    percent: f64,
+}
+
+/// The task that got, or lacks, most CPU time beside its fair share. Not the group: what one of its tasks lacks another
+/// may have.
+fn worst(analysis: &Analysis) -> Option<Worst<'_>> {
+    let least_ns = analysis.window_ns() / LEAST_PART;
     analysis
         .tasks
         .iter()
-        .filter_map(|task| Some((task.name.as_str(), task.figures.fairness_error_percent()?)))
-        .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
+        .filter(|task| task.figures.run_ns.max(task.figures.fluid_ns) >= least_ns)
+        .filter_map(|task| {
+            let percent = task.figures.fairness_error_percent()?;
+            let error_ns = task.figures.fairness_error_ns();
+            Some(Worst { task: task.name.as_str(), error_ns, percent })
+        })
+        .max_by_key(|worst| worst.error_ns.unsigned_abs())
 }
 
 /// A row for each run.
@@ -163,9 +182,9 @@ fn value(measure: &Measure, analysis: &Analysis) -> String {
 
 /// The task furthest from its fair share, with its error.
 fn furthest(measure: &Measure, analysis: &Analysis) -> String {
-    let side = |(task, percent): (&str, f64)| {
-        let side = if percent < 0.0 { "too little" } else { "too much" };
-        format!("{task} gets {} {side}", value(measure, analysis))
+    let side = |Worst { task, error_ns, percent }: Worst<'_>| {
+        let side = if error_ns < 0 { "too little" } else { "too much" };
+        format!("{task} gets {} {side} ({percent:+.2} %)", value(measure, analysis))
     };
     worst(analysis).map(side).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The scheduler's own numbers of each task over time: virtual time, lag.
 
 use fairground_report::page::{Axis, Chart, Curve, Curves, Drawing, Shape};
-use fairground_trace::{Counter, CounterOf};
+use fairground_trace::{Counter, CounterOf, CounterUnit};
 
 use super::Pictured;
 
@@ -9,10 +9,9 @@ use super::Pictured;
 const CURVES_MAX: usize = 8;
 /// Points of one curve.
 const POINTS_MAX: usize = 1_500;
-/// The numbers that are drawn, those that say most first.
+/// The numbers that are drawn, those that say most first. A task's place in its queue (`dsq_vtime`) is of a unit that
+/// only its scheduler knows, and says nothing to anybody else.
 const NAMES: [&str; 4] = ["wait_runtime", "lag", "vlag", "vruntime"];
-/// Where a scheduler keeps none of them: its tasks' places in their queues.
-const OTHERWISE: &str = "dsq_vtime";
 
 pub(super) fn virtual_time(runs: &[Pictured<'_>]) -> Option<Chart> {
     let drawings: Vec<Drawing> = runs.iter().flat_map(drawings_of).collect();
@@ -30,10 +29,10 @@ pub(super) fn virtual_time(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "virtual-time".to_owned(),
         title: "What the scheduler thinks".to_owned(),
-        definition: "The scheduler's own numbers of each task, read at every tick, in its own \
-                     unit; a virtual time is shown from the lowest one at the beginning on. What \
-                     they mean, the head of the scheduler's source says. The first tasks of the \
-                     workload are drawn."
+        definition: "The scheduler's own numbers of each task, read at every tick, in the unit \
+                     that Linux has for numbers of this name; a virtual time is shown from the \
+                     lowest one at the beginning on. What they mean, the head of the scheduler's \
+                     source says. The first tasks of the workload are drawn."
             .to_owned(),
         samples: format!("{}.", counts.join("; ")),
         drawings,
@@ -43,8 +42,7 @@ pub(super) fn virtual_time(runs: &[Pictured<'_>]) -> Option<Chart> {
 
 /// One drawing for each number that a scheduler keeps.
 fn drawings_of(run: &Pictured<'_>) -> Vec<Drawing> {
-    let known: Vec<Drawing> = NAMES.iter().filter_map(|name| drawing(run, name)).collect();
-    if known.is_empty() { drawing(run, OTHERWISE).into_iter().collect() } else { known }
+    NAMES.iter().filter_map(|name| drawing(run, name)).collect()
 }
 
 fn drawing(run: &Pictured<'_>, name: &str) -> Option<Drawing> {
@@ -52,7 +50,7 @@ fn drawing(run: &Pictured<'_>, name: &str) -> Option<Drawing> {
     let counters: Vec<(&Counter, &[(u64, i64)])> = run
         .numbers
         .iter()
-        .filter(|counter| counter.name == name)
+        .filter(|counter| counter.name == name && counter.unit == CounterUnit::Ns)
         .map(|counter| {
             let unset = counter.points.iter().take_while(|(_, value)| *value == 0).count();
             (counter, &counter.points[unset..])
@@ -60,7 +58,7 @@ fn drawing(run: &Pictured<'_>, name: &str) -> Option<Drawing> {
         .filter(|(_, points)| points.len() > 1)
         .take(CURVES_MAX)
         .collect();
-    let is_time = name.ends_with("vruntime") || name.ends_with("vtime");
+    let is_time = name.ends_with("vruntime");
     // Virtual times wrap: differences tell their order.
     let first = |(_, points): &(&Counter, &[(u64, i64)])| points[0].1;
     let base =
@@ -72,7 +70,7 @@ fn drawing(run: &Pictured<'_>, name: &str) -> Option<Drawing> {
     });
     let shape = Shape::Curves(Curves {
         x: Axis::linear("time", "ns"),
-        y: Axis::linear(name, ""),
+        y: Axis::linear(name, "ns"),
         series: series.collect(),
         are_steps: false,
     });
