@@ -191,11 +191,45 @@ proptest! {
             | EventKind::CallEnter { .. } | EventKind::CallExit { .. } | EventKind::RtPrio { .. } | EventKind::Callback { .. }
             | EventKind::Slice { .. } | EventKind::Affinity { .. }
             | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. }
-            | EventKind::CgroupWeight { .. })).count();
+            | EventKind::CgroupWeight { .. }) || preempts(&e.kind)).count();
         prop_assert_eq!(instants, others);
         let counts = all().map(|e| match e.kind { EventKind::Lost { count } => count, _ => 0 });
         prop_assert_eq!(lost, counts.sum::<u64>());
     }
+}
+
+/// Whether a task takes the CPU of another that is runnable.
+fn preempts(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Switch { prev, prev_state: TaskState::Runnable | TaskState::Preempted, next }
+        if !prev.is_idle() && !next.is_idle())
+}
+
+#[test]
+fn a_preempted_task_has_an_instant_that_names_the_other() {
+    let mut trace = Trace::new(1);
+    let hog = trace.add_task(TaskInfo::new(7, "hog"));
+    let other = trace.add_task(TaskInfo::new(8, "other"));
+    for (time_ns, prev, prev_state, next) in [
+        (1, TaskId::IDLE, TaskState::Runnable, hog),
+        (5, hog, TaskState::Runnable, other),
+        (9, other, TaskState::Sleeping, hog),
+    ] {
+        let kind = EventKind::Switch { prev, prev_state, next };
+        trace.push(Event { time_ns, cpu: 0, insns: 0, kind });
+    }
+    let bytes = written(&trace, &[]);
+    let packets = packets(&bytes);
+    let thread = packets.iter().flat_map(|packet| packet.messages(60)).next().unwrap();
+    assert_eq!(thread.messages(4)[0].number(1), Some(7));
+    let instants: Vec<_> = packets
+        .iter()
+        .flat_map(|packet| packet.messages(11).into_iter().map(|event| (packet.number(8), event)))
+        .collect();
+    let [(time_ns, instant)] = instants[..] else { panic!("{} instants", instants.len()) };
+    assert_eq!((time_ns, instant.number(11)), (Some(5), thread.number(1)));
+    assert_eq!(instant.text(23), "preempted");
+    let by = instant.messages(4)[0];
+    assert_eq!((by.text(10), by.text(6)), ("by", "other 8"));
 }
 
 #[test]

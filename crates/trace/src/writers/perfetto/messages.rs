@@ -209,6 +209,9 @@ pub(super) struct CounterDescriptor {
     /// 1: time in ns, 2: a count.
     #[prost(int32, optional, tag = "3")]
     pub(super) unit: Option<i32>,
+    /// A unit that has no number.
+    #[prost(string, optional, tag = "6")]
+    pub(super) unit_name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

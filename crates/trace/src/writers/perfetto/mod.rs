@@ -2,8 +2,9 @@
 //!
 //! What the kernel has tracepoints for is written as the kernel's events (`FtraceEventBundle`, one for a stretch of
 //! events of one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and
-//! the arrows of wake-ups itself. Everything else has tracks of its own (`TrackEvent`): counters and marks below the
-//! task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of tunables.
+//! the arrows of wake-ups itself. Everything else has tracks of its own (`TrackEvent`): who preempted a task, counters
+//! and marks below the task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of
+//! tunables.
 //!
 //! No event has a thread group, so each task is a process of its own. The next bundle of a CPU flags its lost events,
 //! and the `FtraceStats` at the end have their number.
@@ -162,14 +163,13 @@ impl<'a, W: Write> Writer<'a, W> {
                 }
                 Ok(())
             }
-            _ => match self.tracepoint(event) {
-                Some(ftrace) => self.ftrace(event, running, ftrace),
-                None => {
-                    let Self { tracks, packets, view, .. } = self;
-                    tracks
-                        .event(event, view.trace, |timestamp, data| packets.packet(timestamp, data))
+            _ => {
+                if let Some(ftrace) = self.tracepoint(event) {
+                    self.ftrace(event, running, ftrace)?;
                 }
-            },
+                let Self { tracks, packets, view, .. } = self;
+                tracks.event(event, view.trace, |timestamp, data| packets.packet(timestamp, data))
+            }
         }
     }
 

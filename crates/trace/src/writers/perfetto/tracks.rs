@@ -16,6 +16,8 @@ const COUNTER: i32 = 4;
 /// `CounterDescriptor::Unit`.
 const UNIT_TIME_NS: i32 = 1;
 const UNIT_COUNT: i32 = 2;
+/// The unit of numbers that only a scheduler knows.
+const OWN_UNIT: &str = "scheduler's own unit";
 
 /// What a track is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,16 +83,18 @@ impl Tracks {
         };
         self.last += 1;
         let uuid = self.last;
-        let unit = match counter.unit {
-            CounterUnit::Ns => Some(UNIT_TIME_NS),
-            CounterUnit::Count => Some(UNIT_COUNT),
-            CounterUnit::Own => None,
+        let described = match counter.unit {
+            CounterUnit::Ns => CounterDescriptor { unit: Some(UNIT_TIME_NS), unit_name: None },
+            CounterUnit::Count => CounterDescriptor { unit: Some(UNIT_COUNT), unit_name: None },
+            CounterUnit::Own => {
+                CounterDescriptor { unit: None, unit_name: Some(OWN_UNIT.to_owned()) }
+            }
         };
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),
             name: Some(name),
             parent_uuid,
-            counter: Some(CounterDescriptor { unit }),
+            counter: Some(described),
             ..TrackDescriptor::default()
         };
         packet(None, Data::TrackDescriptor(descriptor))?;
@@ -129,7 +133,7 @@ impl Tracks {
             Key::Mark(task, label) => {
                 descriptor.parent_uuid = Some(self.track(Key::Task(task), trace, packet)?);
                 descriptor.name = Some(trace.label(label).to_owned());
-                descriptor.counter = Some(CounterDescriptor { unit: None });
+                descriptor.counter = Some(CounterDescriptor::default());
             }
             Key::Stacks(task) => {
                 descriptor.parent_uuid = Some(self.track(Key::Task(task), trace, packet)?);
@@ -148,7 +152,7 @@ impl Tracks {
     }
 }
 
-/// The track of an event, and the event without the track's number. `None` for what the kernel has a tracepoint for.
+/// The track of an event, and the event without the track's number. `None` for what the kernel's events say all of.
 fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
     let cpu = event.cpu;
     let task_name = |task: TaskId| {
@@ -156,6 +160,14 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
         format!("{} {}", info.comm, info.pid)
     };
     Some(match event.kind {
+        // Perfetto shows that a task was preempted, not by which one.
+        EventKind::Switch { prev, prev_state, next }
+            if prev_state.is_runnable() && !prev.is_idle() && !next.is_idle() =>
+        {
+            let mut instant = named(INSTANT, "preempted".to_owned());
+            instant.debug_annotations.push(annotation("by", task_name(next)));
+            (Key::Task(prev), instant)
+        }
         EventKind::Mark { task, label, value } => {
             let counter_value = Some(value as i64);
             let kind = Some(COUNTER);
