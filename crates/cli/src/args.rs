@@ -10,6 +10,7 @@ mod follow;
 mod install;
 mod kernels;
 mod load;
+mod nearest;
 mod record;
 mod top;
 
@@ -21,6 +22,7 @@ pub(crate) use follow::FollowArgs;
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
+pub(crate) use nearest::with_nearest_command;
 pub(crate) use record::{ConvertArgs, RecordArgs};
 pub(crate) use top::TopArgs;
 

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&args::with_nearest_command(error)),
     };
     match commands::execute(&cli) {
         Ok(code) => code,

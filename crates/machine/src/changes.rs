@@ -165,7 +165,9 @@ fn unknown<'n>(
     let problem = match settings::nearest(name, known).as_slice() {
         [] => format!("the workload has no {kind} at all"),
         [one] => format!("the workload has no {kind} `{name}`; did you mean `{one}`?"),
-        many => format!("the workload has no {kind} `{name}`; it has `{}`", many.join("`, `")),
+        many => {
+            format!("the workload has no {kind} `{name}`; the nearest are `{}`", many.join("`, `"))
+        }
     };
     SettingError::machine(setting, problem)
 }

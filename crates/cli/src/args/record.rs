@@ -1,7 +1,7 @@
 //! What `record` and `convert` take.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -52,5 +52,23 @@ pub(crate) struct ConvertArgs {
     pub(crate) recording: String,
     /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.perfetto-trace` is for Perfetto, `.json`
     /// for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
-    pub(crate) output: PathBuf,
+    #[arg(required_unless_present = "output_option")]
+    output: Option<PathBuf>,
+    /// The same, as `record` has it
+    #[arg(
+        id = "output_option",
+        short = 'o',
+        long = "output",
+        value_name = "OUTPUT",
+        conflicts_with = "output"
+    )]
+    output_option: Option<PathBuf>,
+}
+
+impl ConvertArgs {
+    /// Where it goes.
+    pub(crate) fn output(&self) -> &Path {
+        let output = self.output.as_deref().or(self.output_option.as_deref());
+        output.unwrap_or(Path::new("-"))
+    }
 }

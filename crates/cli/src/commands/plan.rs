@@ -159,6 +159,10 @@ impl<'a> RunPlan<'a> {
         notes.extend(prepared.schedulers.iter().filter_map(|one| one.object()?.lacking()));
         for column in &columns {
             notes.extend(unenforced(column, self.workload, &prepared.run, &notes));
+            let given = column.settings(&prepared.run.later);
+            notes.extend(
+                column.scheduler.object().map(|object| object.unusual(&given)).unwrap_or_default(),
+            );
             let label = column.label(targets.len() > 1);
             if !progress.goes_on() {
                 notes.push(format!("{label}: not run: it was interrupted before"));

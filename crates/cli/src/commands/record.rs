@@ -91,15 +91,15 @@ pub(super) fn record_shown(
 }
 
 pub(super) fn convert(cli: &Cli, args: &ConvertArgs) -> Result<ExitCode, Failure> {
-    let form = form_of_recording(&args.output)?;
+    let form = form_of_recording(args.output())?;
     if form == Form::TraceDat {
         return Err(Failure::new(format_args!(
             "{}: only recording writes trace.dat",
-            args.output.display()
+            args.output().display()
         ))
         .help(format_args!("give a name that ends in {ENDS}, or `-`")));
     }
-    write(&find_recording(&args.recording, cli.quiet)?.trace, form, &args.output)?;
+    write(&find_recording(&args.recording, cli.quiet)?.trace, form, args.output())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -60,7 +60,7 @@ pub enum SettingError {
         policy: String,
         /// The requested name.
         name: String,
-        /// Similar names, the most similar first; without any, all names.
+        /// The most similar names, the nearest first: one if it takes few edits, else up to three.
         nearest: Vec<String>,
     },
     /// The variable cannot hold that value.
@@ -104,7 +104,10 @@ fn suggestion(nearest: &[String]) -> String {
     match nearest {
         [] => " (it has none at all)".to_owned(),
         [one] => format!("; did you mean `{one}`?"),
-        many => format!("; it has {}", listed(many, LISTED_MAX, " (`fairground sched show`)")),
+        [most @ .., last] => format!(
+            "; the nearest are `{}` and `{last}`, and `fairground sched show` lists all",
+            most.join("`, `")
+        ),
     }
 }
 
@@ -319,7 +322,11 @@ fn nearest_one<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     }
 }
 
-/// The name nearest to a misspelt one, if it takes few edits; else all names in order.
+/// How many names are similar to one that takes many edits.
+const NEAREST_MAX: usize = 3;
+
+/// The name nearest to a misspelt one, if it takes few edits; else the nearest three. A name that contains the
+/// misspelt one is nearer than any other.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let name = name.to_ascii_lowercase();
     let edits = |other: &str| strsim::levenshtein(&name, &other.to_ascii_lowercase());
@@ -328,10 +335,8 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     match ranked.first() {
         Some((edits, first)) if *edits <= (name.len() / 3).max(2) => vec![(*first).to_owned()],
         _ => {
-            let mut all: Vec<String> =
-                ranked.into_iter().map(|(_, other)| other.to_owned()).collect();
-            all.sort_unstable();
-            all
+            ranked.sort_by_key(|(_, other)| !other.to_ascii_lowercase().contains(&name));
+            ranked.into_iter().take(NEAREST_MAX).map(|(_, other)| other.to_owned()).collect()
         }
     }
 }
@@ -415,6 +420,6 @@ mod tests {
             "the scheduler `cfs` has no variable `latencyns`; did you mean `latency_ns`?"
         );
         let error = find("cfs", &globals, "zzzzzzzz").unwrap_err().to_string();
-        assert!(error.contains("`latency_ns`, `wakeup_granularity_ns`"), "{error}");
+        assert!(error.contains("`latency_ns` and `wakeup_granularity_ns`"), "{error}");
     }
 }

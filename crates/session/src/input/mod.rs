@@ -17,6 +17,7 @@ mod steps;
 mod target;
 mod topology;
 mod unenforced;
+mod unusual;
 mod version;
 mod workload;
 mod writes;
