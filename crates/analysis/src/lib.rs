@@ -11,7 +11,8 @@
 //! * Quantiles are exact: every sample is kept ([`Samples`]), and the number of samples and of censored ones is
 //!   beside them.
 //! * A metric has one definition. Its page is `docs/reference/metrics/NAME.md`, where NAME is that of
-//!   [`metric::MACHINE`], [`metric::GROUP`], [`metric::SLICE_PROGRAM`] or [`metric::RING_PROGRAM`].
+//!   [`metric::MACHINE`], [`metric::GROUP`], [`metric::SLICE_PROGRAM`],
+//!   [`metric::RING_PROGRAM`] or [`metric::PLAYBACK_PROGRAM`].
 //!
 //! ```
 //! use fairground_analysis::{Analysis, Options};
@@ -51,6 +52,7 @@ pub mod metric;
 mod options;
 mod parts;
 mod pass;
+pub mod playback;
 mod quantiles;
 pub mod ring;
 mod samples;

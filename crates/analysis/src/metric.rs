@@ -10,6 +10,7 @@ pub use value::{Metric, Unit, Value};
 
 pub use crate::figures::GROUP;
 pub use crate::machine_metrics::MACHINE;
+pub use crate::playback::PLAYBACK_PROGRAM;
 pub use crate::ring::RING_PROGRAM;
 pub use crate::slice_report::SLICE_PROGRAM;
 

@@ -1,6 +1,6 @@
 //! Every public metric has its definition page, and every page a metric.
 
-use fairground_analysis::metric::{GROUP, MACHINE, RING_PROGRAM, SLICE_PROGRAM};
+use fairground_analysis::metric::{GROUP, MACHINE, PLAYBACK_PROGRAM, RING_PROGRAM, SLICE_PROGRAM};
 use std::collections::BTreeSet;
 
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics/");
@@ -10,7 +10,8 @@ fn metrics() -> BTreeSet<String> {
     let group = GROUP.iter().map(|metric| metric.name);
     let slice = SLICE_PROGRAM.iter().map(|metric| metric.name);
     let ring = RING_PROGRAM.iter().map(|metric| metric.name);
-    machine.chain(group).chain(slice).chain(ring).map(str::to_owned).collect()
+    let playback = PLAYBACK_PROGRAM.iter().map(|metric| metric.name);
+    machine.chain(group).chain(slice).chain(ring).chain(playback).map(str::to_owned).collect()
 }
 
 fn page(name: &str) -> String {

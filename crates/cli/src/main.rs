@@ -10,6 +10,7 @@ mod input;
 mod interrupt;
 mod pictures;
 mod present;
+mod program;
 mod progress;
 mod real;
 mod talk;

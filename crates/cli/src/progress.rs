@@ -1,10 +1,11 @@
-//! A progress bar on stderr: only on a terminal, only for work that takes a while.
+//! A progress bar on stderr: only on a terminal, only for work that takes a while. Experiments, which take minutes, also
+//! print a line every few seconds where stderr is no terminal.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use fairground_session::Watch;
 use indicatif::style::TemplateError;
@@ -16,6 +17,8 @@ use crate::{interrupt, talk};
 const FILE_BYTES_MIN: u64 = 16 << 20;
 /// How often the way through a file is drawn.
 const DRAWN_EVERY: Duration = Duration::from_millis(100);
+/// How often a line is printed where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// A bar, cleared when it is dropped; hidden when `quiet` or when stderr is no terminal.
 fn bar(quiet: bool, total: u64, style: impl FnOnce() -> Styled) -> ProgressBar {
@@ -33,6 +36,34 @@ type Styled = Result<ProgressStyle, TemplateError>;
 pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
+    lines: Option<Lines>,
+}
+
+/// Lines of progress, a few seconds apart.
+#[derive(Debug)]
+struct Lines {
+    name: String,
+    total: u64,
+    start: Instant,
+    /// Steps that are done, and when the last line was printed.
+    state: Mutex<(u64, Instant)>,
+}
+
+impl Lines {
+    fn advance(&self, steps: u64) {
+        if let Ok(mut state) = self.state.lock() {
+            state.0 += steps;
+        }
+    }
+
+    fn tick(&self) {
+        let Ok(mut state) = self.state.lock() else { return };
+        if state.1.elapsed() >= LINE_EVERY {
+            state.1 = Instant::now();
+            let done = state.0.min(self.total);
+            eprintln!("{}: {}", self.name, said(done, self.total, self.start.elapsed()));
+        }
+    }
 }
 
 impl Progress {
@@ -41,7 +72,22 @@ impl Progress {
         interrupt::listen();
         let style =
             || ProgressStyle::with_template("{msg:24!} {bar:40} {percent:>3} %  {eta} left");
-        Self { bar: bar(quiet, total, style), quiet }
+        Self { bar: bar(quiet, total, style), quiet, lines: None }
+    }
+
+    /// As [`Progress::new`]; without a terminal it prints a line every few seconds, which begins with the name.
+    pub(crate) fn in_lines(quiet: bool, total: u64, name: &str) -> Self {
+        let now = Instant::now();
+        let (name, state) = (name.to_owned(), Mutex::new((0, now)));
+        let is_wanted = !quiet && !io::stderr().is_terminal();
+        let lines = is_wanted.then_some(Lines { name, total, start: now, state });
+        Self { lines, ..Self::new(quiet, total) }
+    }
+
+    /// Prints a line where one is due. Nothing else prints lines, so that work which takes long without a step has
+    /// them, too.
+    pub(crate) fn tick(&self) {
+        self.lines.iter().for_each(Lines::tick);
     }
 
     /// Something to know, on a line of its own; on stderr, unless `quiet`.
@@ -59,6 +105,9 @@ impl Watch for Progress {
 
     fn advance(&self, steps: u64) {
         self.bar.inc(steps);
+        if let Some(lines) = &self.lines {
+            lines.advance(steps);
+        }
     }
 
     fn goes_on(&self) -> bool {

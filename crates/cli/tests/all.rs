@@ -1,6 +1,7 @@
 //! The tests of the binary, in one program.
 
 mod analyze;
+mod as_program;
 mod bad_input;
 mod book;
 mod captured;

@@ -146,7 +146,11 @@ at = ["2s:sched_load_scale_fuzz=2048"]
 [[given]]
 name = "a mail"
 source = "somewhere"
-top = [[7084, 67, "0:50.13"], [7083, 66, "10:48.86"]]
+top = """
+PID USER PR NI VIRT RES SHR S %CPU %MEM TIME+ COMMAND
+7084 mingo 20 0 1576 248 196 R 67 0.0 0:50.13 loop
+7083 mingo 20 0 1576 244 196 R 66 0.0 10:48.86 loop
+"""
 [[top]]
 title = "Who got what"
 columns = ["a mail", "stuck"]
@@ -169,9 +173,17 @@ fn a_table_of_tasks_shows_given_lines_beside_measured_ones() {
     let files = Files::new();
     let file = files.write("top.toml", TOP);
     let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
-    for part in ["Who got what", "7084", "0:50.13", "10:48.86", "a mail: TIME+", "stuck: %CPU"] {
+    let heading = "| PID | USER | PR | NI | VIRT | RES | SHR | S | %CPU | %MEM | TIME+ | COMMAND |";
+    let given = "| 7084 | mingo | 20 | 0 | 1576 | 248 | 196 | R | 67 | 0.0 | 0:50.13 | loop |";
+    for part in ["Who got what: a mail", "Who got what: stuck", heading, given, "10:48.86"] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+    let own = text.lines().find(|line| line.starts_with("| 1000 | - | 20 | 0 | - | - | - | R |"));
+    assert!(own.is_some_and(|line| line.ends_with("| hog |")), "{text}");
+    let lines = success(&["reproduce", &file, "--quiet"]);
+    let given = "7084 mingo 20  0 1576 248 196 R   67  0.0  0:50.13 loop\n";
+    assert!(lines.contains(given), "as top prints them\n{lines}");
+    assert!(lines.find(given) < lines.find("Lines"), "first\n{lines}");
     assert!(!text.contains("it printed"), "lines that are counted are not listed\n{text}");
     let row = |label: &str| {
         let line = text.lines().find(|l| l.starts_with(&format!("| {label} "))).expect(label);
@@ -181,8 +193,10 @@ fn a_table_of_tasks_shows_given_lines_beside_measured_ones() {
     assert!(before > 3, "stuck for two seconds\n{text}");
     assert_eq!(row("after")[2], "0", "never is a count\n{text}");
     assert_eq!(row("after")[3], "not measured", "a run without work has no count\n{text}");
-    let bad = files.write("bad.toml", TOP.replace("\"0:50.13\"", "\"50 s\""));
-    assert!(refusal(&["reproduce", &bad]).contains("`50 s` is no TIME+"));
+    let bad = files.write("bad.toml", TOP.replace("0:50.13", "50s"));
+    assert!(
+        refusal(&["reproduce", &bad]).contains("R 67 0.0 50s loop` is no line of top: PID USER")
+    );
 }
 
 const REAL: &str = r#"format = 1
@@ -270,6 +284,25 @@ fn without_the_kernel_its_figures_are_not_measured_and_the_rest_is() {
     assert!(text.contains("real 2p: not measured: "), "and why\n{text}");
     assert!(text.contains("kernels fetch"), "and what helps\n{text}");
     assert_eq!(rows(&text, "not measured"), ["thousands"], "the claim\n{text}");
+}
+
+#[test]
+fn the_simulated_machine_alone_needs_no_kernel_and_says_what_it_left_out() {
+    let files = Files::new();
+    let file = files.write("real.toml", REAL);
+    let output = crate::support::fairground(&["reproduce", &file, "--target", "sim"]);
+    let [text, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    assert_eq!(output.status.code(), Some(0), "{text}{said}");
+    assert!(text.contains("left out by --target sim, and not measured: 1 run on vm:7.2"), "{text}");
+    assert!(said.contains("in the simulated machine (") && !said.contains("kernel"), "{said}");
+    let real_alone = REAL.replace(
+        "[[sweep]]\nname = \"simulated\"",
+        "[[sweep]]\nname = \"simulated\"\non = \"vm:6.1\"",
+    );
+    let file = files.write("alone.toml", real_alone);
+    assert!(
+        refusal(&["reproduce", &file, "--target", "sim"]).contains("every run is on a real kernel")
+    );
 }
 
 /// Those that take minutes with their virtual machines (blocks marked `slow` in docs/explanation/gallery.md): what

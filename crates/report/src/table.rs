@@ -153,6 +153,8 @@ pub struct Table {
     pub of: String,
     /// The run that it is about, where that is not the document's.
     pub run: Option<String>,
+    /// Whether its rows are the lines of another program: as text they have a space between columns, and no rules.
+    pub of_program: bool,
 }
 
 impl Table {
@@ -172,7 +174,14 @@ impl Table {
             notes: Vec::new(),
             layout: Layout::Records,
             run: None,
+            of_program: false,
         }
+    }
+
+    /// The same table, as the lines of another program.
+    pub fn as_program(mut self) -> Self {
+        self.of_program = true;
+        self
     }
 
     /// A table with a row for each of these things; [`Rows`] adds its columns.

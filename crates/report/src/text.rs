@@ -2,7 +2,7 @@
 
 use crate::cell::printable;
 use crate::fit::{self, Block};
-use crate::{Align, Document, Level, NOT_MEASURED, Table, Verdict};
+use crate::{Align, Cell, Document, Level, NOT_MEASURED, Table, Verdict};
 use comfy_table::{
     Attribute, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle,
 };
@@ -56,7 +56,14 @@ impl Table {
             text += &bold(&printable(&self.title), options);
             text.push('\n');
         }
-        for (number, block) in fit::blocks(self, options.width).iter().enumerate() {
+        let blocks = match self.of_program {
+            true => Vec::new(),
+            false => fit::blocks(self, options.width),
+        };
+        if self.of_program {
+            text += &self.lines();
+        }
+        for (number, block) in blocks.iter().enumerate() {
             if number > 0 {
                 text.push('\n');
             }
@@ -69,6 +76,31 @@ impl Table {
             text += &wrapped(&printable(note), "  ", "  ", options);
         }
         text
+    }
+
+    /// The heading and the rows, with a space between columns.
+    fn lines(&self) -> String {
+        let heading = self.columns.iter().map(|column| printable(&column.name)).collect();
+        let show = |row: &Vec<Cell>| {
+            let cells = self.columns.iter().zip(row);
+            cells.map(|(column, cell)| printable(&column.show(cell))).collect::<Vec<String>>()
+        };
+        let rows: Vec<Vec<String>> =
+            std::iter::once(heading).chain(self.rows.iter().map(show)).collect();
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|nth| rows.iter().map(|row| row[nth].chars().count()).max().unwrap_or(0))
+            .collect();
+        let line = |row: &Vec<String>| {
+            let cells =
+                self.columns.iter().zip(&widths).zip(row).map(
+                    |((column, width), cell)| match column.align {
+                        Align::Left => format!("{cell:<width$}"),
+                        Align::Right => format!("{cell:>width$}"),
+                    },
+                );
+            format!("{}\n", cells.collect::<Vec<_>>().join(" ").trim_end())
+        };
+        rows.iter().map(line).collect()
     }
 
     /// The columns of a block.

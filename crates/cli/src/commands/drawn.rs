@@ -28,9 +28,10 @@ pub(super) fn reproduce(
     let follows = follows(&experiment, &runs);
     let all: Vec<Run> =
         runs.iter().chain(follows.iter().map(|follow| &follow.run)).cloned().collect();
-    let finished = experiment_runs::run_all(cli.quiet, &all, args.engine, |run, outcome| {
-        Finished::of(args.engine, &follows, run, outcome)
-    });
+    let finished =
+        experiment_runs::run_all(cli.quiet, &experiment.name, &all, args.engine, |run, outcome| {
+            Finished::of(args.engine, &follows, run, outcome)
+        });
     let is_partial = interrupt::is_asked();
 
     let mut result = DrawnResult::new(&experiment, draw);

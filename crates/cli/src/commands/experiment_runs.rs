@@ -1,8 +1,10 @@
 //! The runs of an experiment, each on its target, in parallel on all CPUs.
 
+use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
@@ -15,21 +17,80 @@ use crate::experiment::Run;
 use crate::present;
 use crate::progress::Progress;
 
-/// Runs everything, and returns what `keep` makes of each outcome, in the order of `runs`, whatever the order in which
+/// How often it is looked whether a line of progress is due.
+const TICK: Duration = Duration::from_millis(500);
+
+/// How much an experiment runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Extent {
+    /// Runs in the simulated machine.
+    pub(super) simulated: u64,
+    /// Their length in all, ns of simulated time.
+    pub(super) simulated_ns: u64,
+    /// Runs on real kernels.
+    pub(super) real: u64,
+    /// Their length in all, ns on their kernels' clocks.
+    pub(super) real_ns: u64,
+}
+
+impl Extent {
+    /// Of runs; one whose workload cannot be read counts without its length.
+    pub(super) fn of(runs: &[Run]) -> Extent {
+        let mut extent = Extent::default();
+        for run in runs {
+            let (count, ns) = match run.is_simulated() {
+                true => (&mut extent.simulated, &mut extent.simulated_ns),
+                false => (&mut extent.real, &mut extent.real_ns),
+            };
+            *count += 1;
+            *ns += length_ns(run);
+        }
+        extent
+    }
+
+    /// In words, for a line before the runs.
+    pub(super) fn text(&self) -> String {
+        let seconds = |ns: u64| Cell::duration_ns(ns).with_unit();
+        let simulated = format!(
+            "{} in the simulated machine ({} of simulated time)",
+            plural(self.simulated),
+            seconds(self.simulated_ns)
+        );
+        let real = format!(
+            "{} on real kernels ({} of their time)",
+            plural(self.real),
+            seconds(self.real_ns)
+        );
+        match (self.simulated, self.real) {
+            (_, 0) => simulated,
+            (0, _) => real,
+            _ => format!("{simulated}, {real}"),
+        }
+    }
+}
+
+/// `1 run`, `2 runs`.
+pub(super) fn plural(runs: u64) -> String {
+    format!("{runs} run{}", if runs == 1 { "" } else { "s" })
+}
+
+fn length_ns(run: &Run) -> u64 {
+    let workload = find_workload(&run.spec.workload);
+    workload.and_then(|workload| run.spec.duration_ns(&workload)).unwrap_or(0)
+}
+
+/// Runs everything, says before how much it is, and returns what `keep` makes of each outcome, in the order of `runs`, whatever the order in which
 /// they finish. After a simulation has failed, no further real kernel is booted.
 pub(super) fn run_all<T: Send>(
     quiet: bool,
+    name: &str,
     runs: &[Run],
     engine: EngineChoice,
     keep: impl Fn(&Run, &Outcome) -> T + Sync,
 ) -> Vec<Result<T, Failure>> {
-    let mut steps = 0;
-    for run in runs {
-        let workload = find_workload(&run.spec.workload);
-        let length_ns = workload.and_then(|workload| run.spec.duration_ns(&workload)).unwrap_or(0);
-        steps += length_ns.div_ceil(CHUNK_NS);
-    }
-    let progress = Progress::new(quiet, steps);
+    let steps = runs.iter().map(|run| length_ns(run).div_ceil(CHUNK_NS)).sum();
+    let progress = Progress::in_lines(quiet, steps, name);
+    progress.say(&format!("{name}: {}", Extent::of(runs).text()));
     // Simulations first: they are quick, and show a mistake in the experiment before any machine has booted.
     let (simulated, real): (Vec<usize>, Vec<usize>) =
         (0..runs.len()).partition(|&index| runs[index].is_simulated());
@@ -38,30 +99,43 @@ pub(super) fn run_all<T: Send>(
     let results: Vec<Mutex<Option<Result<T, Failure>>>> =
         runs.iter().map(|_| Mutex::new(None)).collect();
     let workers = thread::available_parallelism().map_or(1, usize::from).min(runs.len());
+    let work = || {
+        loop {
+            let taken = next.lock().ok().and_then(|mut next| next.next());
+            let Some(index) = taken else { return };
+            let run = &runs[index];
+            let is_in_vain = !run.is_simulated() && failed.load(Ordering::Relaxed);
+            if !progress.goes_on() || is_in_vain {
+                return;
+            }
+            let result = run_one(run, engine, &progress)
+                .map(|outcome| keep(run, &outcome))
+                .map_err(|e| of_run(run, e));
+            match run.is_simulated() {
+                true if result.is_err() => failed.store(true, Ordering::Relaxed),
+                true => {}
+                // A real kernel does not tell how far it is.
+                false => progress.advance(length_ns(run).div_ceil(CHUNK_NS)),
+            }
+            if let Ok(mut slot) = results[index].lock() {
+                *slot = Some(result);
+            }
+        }
+    };
+    let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let taken = next.lock().ok().and_then(|mut next| next.next());
-                    let Some(index) = taken else { return };
-                    let run = &runs[index];
-                    if !progress.goes_on() {
-                        return;
-                    }
-                    if !run.is_simulated() && failed.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let result = run_one(run, engine, &progress)
-                        .map(|outcome| keep(run, &outcome))
-                        .map_err(|e| of_run(run, e));
-                    if run.is_simulated() && result.is_err() {
-                        failed.store(true, Ordering::Relaxed);
-                    }
-                    if let Ok(mut slot) = results[index].lock() {
-                        *slot = Some(result);
-                    }
-                }
-            });
+        let ticker = scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                thread::park_timeout(TICK);
+                progress.tick();
+            }
+        });
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(&work)).collect();
+        let ends: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        is_done.store(true, Ordering::Relaxed);
+        ticker.thread().unpark();
+        for end in ends {
+            end.unwrap_or_else(|panic| resume_unwind(panic));
         }
     });
     let why = match progress.goes_on() {

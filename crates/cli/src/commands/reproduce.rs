@@ -1,24 +1,27 @@
 //! `reproduce`: a published experiment, published beside measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use fairground_analysis::Analysis;
 use fairground_analysis::contention::{self, Contention};
 use fairground_analysis::metric::{self, Unit, Value};
+use fairground_analysis::playback::{PLAYBACK_PROGRAM, Playback};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::Path;
 use fairground_realkernel::files::read_text;
-use fairground_report::{Document, Table};
+use fairground_report::{Document, Table, TimeUnit};
 use fairground_session::{Failure, Outcome, did_you_mean};
 
+use super::experiment_runs::{Extent, plural};
 use super::{drawn, experiment_runs};
-use crate::args::{Cli, ReproduceArgs};
-use crate::experiment::{Draw, Experiment, Figures, Run, UserTimeEntry, top};
+use crate::args::{Cli, ReproduceArgs, RunsOn};
+use crate::experiment::{Draw, Experiment, Figures, Run, UserTimeEntry};
 use crate::interrupt;
 use crate::pictures;
 use crate::present;
+use crate::program::top_of;
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -33,18 +36,29 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         return drawn::reproduce(cli, args, &experiment, draw);
     }
     pictures::prepare(&args.page)?;
-    let runs = experiment.runs()?;
+    let (runs, left_out): (Vec<_>, Vec<_>) = experiment
+        .runs()?
+        .into_iter()
+        .partition(|run| args.target == RunsOn::All || run.is_simulated());
+    if runs.is_empty() {
+        return Err(Failure::new(format_args!("{name}: every run is on a real kernel"))
+            .help("leave out `--target sim`"));
+    }
     let mut figures: BTreeMap<String, Figures> =
         experiment.given.iter().map(|g| (g.name.clone(), Figures::from(g))).collect();
     let mut tables = Vec::new();
     let mut made = Document::default();
     let mut code = 0;
     let shows_prints = !experiment.counts_prints();
-    let finished = experiment_runs::run_all(cli.quiet, &runs, args.engine, |run, outcome| {
-        Finished::of(run, outcome, shows_prints)
-    });
+    let finished = experiment_runs::run_all(
+        cli.quiet,
+        &experiment.name,
+        &runs,
+        args.engine,
+        |run, outcome| Finished::of(run, outcome, shows_prints),
+    );
     let is_interrupted = interrupt::is_asked();
-    let mut unmade = Unmade::default();
+    let mut unmade = Unmade::left_out(&left_out);
     for (run, finished) in runs.iter().zip(finished) {
         match finished {
             Ok(finished) => {
@@ -89,24 +103,42 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
 
 /// The runs on real kernels that were not possible here, by the reason.
 #[derive(Default)]
-pub(super) struct Unmade(Vec<(String, Vec<String>)>);
+pub(super) struct Unmade {
+    failed: Vec<(String, Vec<String>)>,
+    /// Runs that were not wanted, and where they would have been.
+    left_out: Vec<String>,
+    targets: BTreeSet<String>,
+}
 
 impl Unmade {
+    fn left_out(runs: &[Run]) -> Unmade {
+        let left_out = runs.iter().map(|run| run.name.clone()).collect();
+        Unmade { left_out, targets: runs.iter().map(Run::on).collect(), ..Unmade::default() }
+    }
+
     pub(super) fn add(&mut self, run: &str, failure: &Failure) {
         let reason = failure.to_string();
-        match self.0.iter_mut().find(|(known, _)| *known == reason) {
+        match self.failed.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, runs)) => runs.push(run.to_owned()),
-            None => self.0.push((reason, vec![run.to_owned()])),
+            None => self.failed.push((reason, vec![run.to_owned()])),
         }
     }
 
     fn has(&self, run: &str) -> bool {
-        self.0.iter().any(|(_, runs)| runs.iter().any(|known| known == run))
+        let mut failed = self.failed.iter().flat_map(|(_, runs)| runs);
+        self.left_out.iter().any(|known| known == run) || failed.any(|known| known == run)
     }
 
     /// One for each reason.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(why, runs)| format!("{}: not measured: {why}", runs.join(", ")))
+        let targets: Vec<&str> = self.targets.iter().map(String::as_str).collect();
+        let left_out = (!self.left_out.is_empty()).then(|| {
+            let count = plural(self.left_out.len() as u64);
+            format!("left out by --target sim, and not measured: {count} on {}", targets.join(", "))
+        });
+        let failed = self.failed.iter();
+        let failed = failed.map(|(why, runs)| format!("{}: not measured: {why}", runs.join(", ")));
+        left_out.into_iter().chain(failed)
     }
 }
 
@@ -158,6 +190,12 @@ fn merge(made: &mut Document, of_run: Document) {
 fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     let mut figures = Figures::default();
     ring_figures(&mut figures, outcome);
+    let playback = Playback::of(&outcome.trace);
+    for metric in PLAYBACK_PROGRAM {
+        let value = in_ms((metric.read)(&playback), metric.unit);
+        figures.insert(&format!("report.{}", metric.key()), value.as_slice());
+    }
+    figures.time_marks(&outcome.trace, outcome.analysis.start_ns);
     if let Some(sizes) = outcome.sizes {
         figures.insert("object.code", &[sizes.code_bytes as f64]);
         figures.insert("object.data", &[sizes.data_bytes as f64]);
@@ -171,7 +209,7 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         let values = steady.filter_map(|r| in_ms((metric.read)(r), metric.unit));
         figures.insert(&format!("report.{}", metric.key()), &Vec::from_iter(values));
     }
-    figures.top = top::of_run(&outcome.trace, &outcome.analysis);
+    figures.top = top_of(&outcome.trace, &outcome.analysis);
     figures.count_prints(&outcome.trace);
     for path in Path::ALL {
         let Some(cost) = outcome.path_cost(path) else { continue };
@@ -255,12 +293,17 @@ fn find(name: &str) -> Result<Experiment, Failure> {
 fn list(cli: &Cli) -> Result<ExitCode, Failure> {
     let mut experiments = Vec::new();
     for (name, text) in BUILT_IN {
-        experiments.push((*name, Experiment::parse(name, text)?));
+        let experiment = Experiment::parse(name, text)?;
+        let extent = Extent::of(&experiment.runs()?);
+        experiments.push((*name, experiment, extent));
     }
     let table = Table::of("experiments", "Experiments", experiments)
-        .text("experiment", |(name, _)| *name)
-        .text("title", |(_, experiment)| experiment.title.clone())
-        .text("published", |(_, experiment)| experiment.source.clone())
+        .text("experiment", |(name, ..)| *name)
+        .text("title", |(_, experiment, _)| experiment.title.clone())
+        .text("published", |(_, experiment, _)| experiment.source.clone())
+        .count("runs", |(.., extent)| extent.simulated + extent.real)
+        .duration("simulated_time", TimeUnit::S, |(.., extent)| Some(extent.simulated_ns))
+        .count("on_kernels", |(.., extent)| extent.real)
         .table();
     present::print_tables([table], cli)?;
     Ok(ExitCode::SUCCESS)

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::Options;
+use fairground_analysis::playback::Playback;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::Document;
@@ -11,13 +12,17 @@ use fairground_session::{Failure, Outcome, one_variant};
 
 use super::column::one_scheduler;
 use super::plan::RunPlan;
-use crate::args::{Cli, RunArgs, ShowArgs};
+use crate::args::{Cli, Format, RunArgs, ShowArgs};
 use crate::export::{self, ENDS, Form};
-use crate::input::{find_workload, measuring_options};
+use crate::input::{find_workload, measuring_options, say};
 use crate::pictures;
 use crate::present;
+use crate::program;
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
+    if args.as_program {
+        return as_program(cli, args);
+    }
     if args.run.scheduler.sched.len() > 1 || args.run.target.on.len() > 1 {
         return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
@@ -65,12 +70,59 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     Ok(ran.exit_code(outcome.exit_code()))
 }
 
+/// The lines of the program that the workload imitates, for each run of the plan.
+fn as_program(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
+    if cli.format != Format::Table {
+        return Err(Failure::new("--as-program prints the lines of a program, which are text")
+            .help("leave out --format; without --as-program the same figures have every format"));
+    }
+    if args.trace.is_some() {
+        return Err(Failure::new("--as-program prints lines, and --trace writes events")
+            .help("leave out one of the two"));
+    }
+    let form = program::form_of(&args.run.workload)?;
+    let workload = find_workload(&args.run, cli.quiet)?;
+    let options = measuring_options(&args.show)?;
+    let ran = RunPlan::new(&args.run, &workload, options).run(cli.quiet)?;
+    let many = ran.outcomes.len() > 1;
+    let (mut text, mut code, mut failures) = (String::new(), 0, Vec::new());
+    for outcome in &ran.outcomes {
+        code = code.max(outcome.exit_code());
+        match form.lines(&workload, outcome) {
+            Ok(lines) if many => {
+                let gap = if text.is_empty() { "" } else { "\n" };
+                text += &format!("{gap}==> {} <==\n{lines}", outcome.label);
+            }
+            Ok(lines) => text += &lines,
+            Err(failure) => failures.push(failure),
+        }
+        let verdicts = outcome.verdicts().into_iter();
+        say(&verdicts
+            .map(|verdict| format!("{}: {}", outcome.label, verdict.text))
+            .collect::<Vec<_>>());
+    }
+    if !cli.quiet {
+        say(&ran.notes);
+    }
+    if !text.is_empty() {
+        present::write_stdout(&text)?;
+    }
+    match failures.into_iter().next() {
+        Some(failure) if code == 0 => Err(failure),
+        failure => {
+            say(&failure.map(|failure| failure.to_string()).into_iter().collect::<Vec<_>>());
+            Ok(ran.exit_code(code))
+        }
+    }
+}
+
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.tables.extend(present::accounting_table(outcome));
     let ring = RingReport::of(&outcome.trace);
     let ring = ring.map(|ring| present::ring_table(&ring, outcome.instruction_ns()));
+    let playback = present::playback_table(&Playback::of(&outcome.trace));
     if !outcome.is_recorded() {
-        document.tables.extend(ring);
+        document.tables.extend(ring.into_iter().chain(playback));
         return;
     }
     document.tables.push(present::machine_table(&outcome.analysis, show.all));
@@ -80,7 +132,7 @@ fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     }
     let reports = SliceReports::of(&outcome.trace, UserTime::Exact);
     document.tables.extend(present::reports_table("Reports of the program", &reports));
-    document.tables.extend(ring);
+    document.tables.extend(ring.into_iter().chain(playback));
     document.tables.extend(present::intervals_table(&outcome.analysis));
     document.tables.extend(present::variables_table(outcome, None));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));

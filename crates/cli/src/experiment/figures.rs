@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fairground_trace::{EventKind, Trace};
+use fairground_trace::{EventKind, Label, TaskId, Trace};
 
 use super::given::{Given, Range};
-use super::top::TopLine;
+use crate::program::TopLine;
 
 /// The samples of one metric: one for each report or interval, or a single one for the whole run.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +113,22 @@ impl Figures {
         }
         // A text that never came was printed zero times; a trace that lost lines does not know.
         self.counts_prints = trace.loss.prints == 0;
+    }
+
+    /// Times what tasks mark: `mark_period.TEXT` has the time from one mark with a text to the next by the same task,
+    /// ms, the first since the start of the run.
+    pub(crate) fn time_marks(&mut self, trace: &Trace, start_ns: u64) {
+        let mut times: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        let mut last: BTreeMap<(TaskId, Label), u64> = BTreeMap::new();
+        for event in trace.events() {
+            let EventKind::Mark { task, label, .. } = event.kind else { continue };
+            let before_ns = last.insert((task, label), event.time_ns).unwrap_or(start_ns);
+            let ms = event.time_ns.saturating_sub(before_ns) as f64 / 1e6;
+            times.entry(trace.label(label)).or_default().push(ms);
+        }
+        for (text, times) in times {
+            self.insert(&format!("mark_period.{text}"), &times);
+        }
     }
 
     /// The groups of tasks that have figures, by name.

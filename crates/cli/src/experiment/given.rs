@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use super::top::TopLine;
+use super::top;
+use crate::program::TopLine;
 
 /// Figures from elsewhere.
 #[derive(Clone, Debug, Deserialize)]
@@ -17,7 +18,7 @@ pub(crate) struct Given {
     #[serde(default)]
     pub(crate) values: BTreeMap<String, Range>,
     /// Tasks as `top` showed them.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "top::lines")]
     pub(crate) top: Vec<TopLine>,
 }
 

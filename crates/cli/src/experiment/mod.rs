@@ -10,7 +10,7 @@ mod given;
 mod locks;
 mod rows;
 mod sweep;
-pub(crate) mod top;
+mod top;
 mod verdict;
 mod words;
 
@@ -22,5 +22,5 @@ pub(crate) use figures::{Figures, Sample};
 pub(crate) use file::{Claim, EXPERIMENT_FORMAT, Experiment, Run};
 pub(crate) use rows::FigureRow;
 pub(crate) use sweep::Matrix;
-pub(crate) use top::{TopLine, TopTable};
+pub(crate) use top::TopTable;
 pub(crate) use verdict::{Verdict, judge};

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use fairground_report::{Cell, Column, Document, Layout, Table};
 
-use crate::experiment::{
-    Claim, Experiment, FigureRow, Figures, Sample, TopLine, TopTable, Verdict, judge,
-};
+use crate::experiment::{Claim, Experiment, FigureRow, Figures, Sample, TopTable, Verdict, judge};
+use crate::program::TOP_COLUMNS;
 
 /// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is
 /// not here, is not measured and does not fail the experiment.
@@ -20,12 +19,12 @@ pub(crate) fn experiment_document(
     for (name, source) in experiment.sources() {
         document.set("source", name, Cell::text(source));
     }
+    for top in &experiment.tops {
+        document.tables.extend(top_tables(top, figures));
+    }
     for table in &experiment.tables {
         let rows = table.rows(figures);
         document.tables.push(figures_table("figures", &table.title, &table.columns, rows));
-    }
-    for top in &experiment.tops {
-        document.tables.push(top_table(top, figures));
     }
     for matrix in &experiment.matrices {
         let rows = experiment.rows_of(matrix, figures);
@@ -49,24 +48,23 @@ fn figures_table(id: &str, title: &str, columns: &[String], rows: Vec<FigureRow<
     table.table().laid_out(Layout::Metrics, id)
 }
 
-/// The tasks of each column, the busiest first.
-fn top_table(top: &TopTable, figures: &BTreeMap<String, Figures>) -> Table {
-    let lines = |name: &String| figures.get(name).map_or(&[][..], |f| &f.top);
-    let longest = top.columns.iter().map(|name| lines(name).len()).max().unwrap_or(0);
-    let mut table =
-        Table::of("top", top.title.as_str(), 1..=longest).text("", |row| row.to_string());
-    for name in &top.columns {
-        let cell = |row: &usize, text: fn(&TopLine) -> String| {
-            Cell::known(lines(name).get(row - 1), |line| Cell::text(text(line)))
-        };
-        table = table
-            .column(Column::mixed(format!("{name}: PID")), |row| cell(row, |l| l.pid.to_string()))
-            .column(Column::mixed(format!("{name}: %CPU")), |row| {
-                cell(row, |line| line.percent.to_string())
-            })
-            .column(Column::mixed(format!("{name}: TIME+")), |row| cell(row, TopLine::time));
-    }
-    table.table()
+/// The tasks of each column as `top` prints them, the busiest first.
+fn top_tables<'a>(
+    top: &'a TopTable,
+    figures: &'a BTreeMap<String, Figures>,
+) -> impl Iterator<Item = Table> + 'a {
+    top.columns.iter().map(|name| {
+        let lines = figures.get(name).map_or(&[][..], |figures| &figures.top);
+        let mut table = Table::of("top", format!("{}: {name}", top.title), lines);
+        for (nth, column) in TOP_COLUMNS.iter().enumerate() {
+            let of_column = match column.is_left {
+                true => Column::text(column.name),
+                false => Column::mixed(column.name),
+            };
+            table = table.column(of_column, move |line| Cell::text(&line.cells()[nth]));
+        }
+        table.table().as_program()
+    })
 }
 
 /// One value, or the smallest and the largest.

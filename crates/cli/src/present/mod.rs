@@ -27,7 +27,7 @@ pub(crate) use followed::describe_followed;
 pub(crate) use kernel::accounting_table;
 pub(crate) use nearness::add_nearness;
 pub(crate) use policy::{path_name, policy_table};
-pub(crate) use reports::{reports_table, ring_instructions, ring_table};
+pub(crate) use reports::{playback_table, reports_table, ring_instructions, ring_table};
 pub(crate) use run::{
     describe_machine, describe_recording, describe_run, loader_notes, loss_notes, printed_notes,
 };

@@ -1,5 +1,6 @@
 //! What programs that measure would have printed, and what was so.
 
+use fairground_analysis::playback::{PLAYBACK_PROGRAM, Playback};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SliceReport, SliceReports};
 use fairground_report::{Cell, Column, Table, TimeUnit};
@@ -47,6 +48,22 @@ pub(crate) fn ring_table(report: &RingReport, instruction_ns: Option<u64>) -> Ta
         "ring_switch: the time of a round less that of the passes without switches, per process",
     );
     table
+}
+
+/// What players of sound and dragged windows managed; `None` where nothing played and nothing was drawn.
+pub(crate) fn playback_table(playback: &Playback) -> Option<Table> {
+    if playback.audio.is_none() && playback.frames.is_none() {
+        return None;
+    }
+    let measured = PLAYBACK_PROGRAM.iter().filter(|metric| (metric.read)(playback).is_some());
+    let mut table = Table::of("playback", "Sound and frames", measured)
+        .text("figure", |metric| metric.key())
+        .column(Column::mixed("value"), |metric| cell((metric.read)(playback), metric.unit))
+        .table();
+    if let Some(audio) = &playback.audio {
+        table.note(format!("skips: of {} periods of sound", audio.rounds));
+    }
+    Some(table)
 }
 
 /// A switch and a hop of a ring in instructions of the machine, under their names; nothing where time does not count

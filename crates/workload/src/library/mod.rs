@@ -3,6 +3,7 @@
 mod containers;
 mod critical;
 mod drawn;
+mod interactive;
 mod jobs;
 mod load;
 mod messages;
@@ -30,10 +31,12 @@ const SPECIFICATION: &str = "workload specification";
 
 const ENTRIES: &[Entry] = &[
     jobs::AIM7,
+    interactive::AUDIO,
     load::BENCH_LOAD,
     containers::CONTAINERS,
     critical::CRITICAL,
     jobs::DBENCH,
+    interactive::DRAG,
     drawn::DRAWN,
     phases::FAIRTEST,
     rhythm::FORKSTORM,
@@ -57,6 +60,17 @@ const ENTRIES: &[Entry] = &[
 /// All workloads of the library, by name.
 pub fn entries() -> &'static [Entry] {
     ENTRIES
+}
+
+/// The names of the workloads that a specification names, in its order; those that the library does not have are left
+/// out.
+pub fn names_in(text: &str) -> Vec<&'static str> {
+    let find = |piece: &str| {
+        let ends = |c: char| c == ':' || c == ',' || c.is_whitespace();
+        let name = piece.trim_start().split(ends).next()?;
+        ENTRIES.iter().map(|entry| entry.name).find(|known| *known == name)
+    };
+    text.split('+').filter_map(find).collect()
 }
 
 /// Builds a workload from a specification: `name[:arguments][,key=value]…`, several joined by `+`.

@@ -22,8 +22,8 @@ const BLOCK_BYTES: u64 = 512;
 const STDIO_BYTES: u64 = 4_096;
 /// Blocks of the xterm's command (`count=50`).
 const BLOCKS: u64 = 50;
-/// Writes of dd between two marks.
-const WRITES_PER_MARK: u64 = 1_024;
+/// Limit of the writes, and of the blocks, between two marks.
+const COUNT_MAX: u64 = 1 << 30;
 
 /// The entry `pipe-chain`.
 pub(super) const PIPE_CHAIN: Entry = Entry {
@@ -37,6 +37,11 @@ pub(super) const PIPE_CHAIN: Entry = Entry {
              pseudo terminal, are left out",
     parameters: &[
         parameter("bs", "1", "bytes that dd writes at once"),
+        parameter(
+            "count",
+            "1024",
+            "writes of dd between two marks, as dd's count; of the terminal's dd blocks of 512 bytes, 50",
+        ),
         parameter("zero", "200ns", "what dd computes before a write"),
         parameter("draw", "1us", "what the reader computes after a read; a terminal takes 100us"),
     ],
@@ -47,6 +52,7 @@ fn pipe_chain(call: &mut Call<'_, '_>) -> Workload {
     let bs = call.integer("bs", "the bytes of a write", 1..=PIPE_CAPACITY_DEFAULT);
     let zero_ns = call.time("zero");
     let kind = call.arguments.clone();
+    let count = call.integer("count", "the writes between two marks", 1..=COUNT_MAX);
     let is_xterm = kind.as_ref().is_some_and(|piece| piece.text == "xterm");
     if let Some(piece) = kind
         && !matches!(piece.text, "dd" | "xterm")
@@ -56,10 +62,14 @@ fn pipe_chain(call: &mut Call<'_, '_>) -> Workload {
         call.problem(piece.span, message, help);
     }
     let draw_ns = call.time("draw");
+    let given = |key: &str, value, usual| if call.value(key).is_some() { value } else { usual };
     match is_xterm {
-        true if call.value("draw").is_none() => xterm(bs, zero_ns, XTERM_DRAW_NS),
-        true => xterm(bs, zero_ns, draw_ns),
-        false => dd(bs, zero_ns, draw_ns),
+        true => {
+            let (draw_ns, blocks) =
+                (given("draw", draw_ns, XTERM_DRAW_NS), given("count", count, BLOCKS));
+            xterm(bs, zero_ns, draw_ns, blocks)
+        }
+        false => dd(bs, zero_ns, draw_ns, count),
     }
 }
 
@@ -75,20 +85,20 @@ fn reader(name: &str, pipe: usize, bytes: u64, draw_ns: u64) -> TaskSpec {
     looping(name, 1, [read, after_run(draw_ns, mark("read"))].concat())
 }
 
-fn dd(bs: u64, zero_ns: u64, draw_ns: u64) -> Workload {
-    let writes = Op::Loop(Some(WRITES_PER_MARK), after_run(zero_ns, Op::PipeWrite(0, bs)));
-    let round = vec![writes, mark(format!("{WRITES_PER_MARK} writes"))];
+fn dd(bs: u64, zero_ns: u64, draw_ns: u64, count: u64) -> Workload {
+    let writes = Op::Loop(Some(count), after_run(zero_ns, Op::PipeWrite(0, bs)));
+    let round = vec![writes, mark(format!("{count} writes"))];
     let tasks = vec![looping("dd", 1, round), reader("cat", 0, CAT_BYTES, draw_ns)];
     Workload { pipes: vec![pipe("pipe-0")], ..seconds(1, format!("dd bs={bs} | cat"), tasks) }
 }
 
-fn xterm(bs: u64, zero_ns: u64, draw_ns: u64) -> Workload {
+fn xterm(bs: u64, zero_ns: u64, draw_ns: u64, blocks: u64) -> Workload {
     let write = after_run(zero_ns, Op::PipeWrite(1, bs));
     let block = vec![Op::PipeRead(0, BLOCK_BYTES), Op::Loop(Some(BLOCK_BYTES.div_ceil(bs)), write)];
-    let blocks = vec![Op::Loop(Some(BLOCKS), block), mark(format!("{BLOCKS} blocks"))];
+    let command = vec![Op::Loop(Some(blocks), block), mark(format!("{blocks} blocks"))];
     let tasks = vec![
         looping("hexdump", 1, after_run(20_000, Op::PipeWrite(0, STDIO_BYTES))),
-        looping("dd", 1, blocks),
+        looping("dd", 1, command),
         reader("xterm", 1, XTERM_BYTES, draw_ns),
     ];
     let description = format!("hexdump | dd obs={bs} in an xterm");
