@@ -4,9 +4,9 @@
 //! [`Trace`]: a table of tasks and a sequence of [`Event`]s, kept in 32 bytes each. Every metric
 //! of the project is computed from it.
 //!
-//! [`read`] takes recordings of perf, ftrace and trace-cmd, [`write_ftrace`] gives ftrace text, [`write_perfetto`] and
-//! [`write_chrome`] what Perfetto's and Chrome's viewers open (with the feature `parquet` also `write_parquet` and
-//! `write_arrow`):
+//! [`read`] takes recordings of perf, ftrace, trace-cmd and Perfetto, [`write_ftrace`] gives ftrace text,
+//! [`write_perfetto`] and [`write_chrome`] what Perfetto's and Chrome's viewers open (with the feature `parquet` also
+//! `write_parquet` and `write_arrow`):
 //!
 //! ```
 //! let text = "  cat-7 [000] d..2. 1.000002: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 \

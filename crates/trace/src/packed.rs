@@ -62,6 +62,15 @@ impl PackedKind {
     }
 }
 
+impl PackedKind {
+    /// A wake-up as a recording states it, with the task that caused it: see [`Packed::wakeup_waker`].
+    #[inline]
+    pub(crate) fn wakeup(task: TaskId, target_cpu: u32, waker: TaskId) -> Self {
+        let Self(first, second) = Self::new(EventKind::Wakeup { task, target_cpu });
+        Self(first, second | u64::from(waker.0) << 32)
+    }
+}
+
 #[inline]
 fn pair(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
@@ -86,6 +95,12 @@ impl Packed {
     #[inline]
     pub(crate) fn set_tasks(&mut self, a: TaskId, b: TaskId) {
         (self.a, self.b) = (a.0, b.0);
+    }
+
+    /// The task that caused the wake-up of [`PackedKind::wakeup`]. The trace does not keep it.
+    #[inline]
+    pub(crate) fn wakeup_waker(&self) -> TaskId {
+        TaskId(self.c)
     }
 
     #[inline]

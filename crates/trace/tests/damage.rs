@@ -79,7 +79,7 @@ proptest! {
     fn order_is_restored(stamps in prop::collection::vec((0..20_u64, 0..3_u32), 1..50)) {
         let mut text = String::new();
         for (i, (stamp, cpu)) in stamps.iter().enumerate() {
-            text += &format!("a-1 [{cpu}] .. 7.{stamp:06}: sched_wakeup: comm=b pid={} prio=120 \
+            text += &format!("a-1 [{cpu}] .. 7.{stamp:06}: sched_waking: comm=b pid={} prio=120 \
                               target_cpu=0\n", i + 10);
         }
         let trace = read("shuffled", text.as_bytes()).unwrap();
@@ -87,7 +87,7 @@ proptest! {
             stamps.iter().enumerate().map(|(i, (t, cpu))| (*t, i as u32 + 10, *cpu)).collect();
         wanted.sort();
         let got: Vec<(u64, u32, u32)> = trace.events().map(|event| {
-            let EventKind::Wakeup { task, .. } = event.kind else { panic!("{event:?}") };
+            let EventKind::Waking { task, .. } = event.kind else { panic!("{event:?}") };
             ((event.time_ns - 7_000_000_000) / 1000, trace.tasks()[task.index()].pid, event.cpu)
         }).collect();
         prop_assert_eq!(got, wanted);

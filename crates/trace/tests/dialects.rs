@@ -134,3 +134,60 @@ app  4242 [001]   500.010000:     250000 cpu-clock:pppH:
     let said = read("profile", text.as_bytes()).expect_err("no scheduling event").to_string();
     assert!(said.contains("no scheduling event in"), "{said}");
 }
+
+/// Times (us) of all events.
+fn times(trace: &Trace) -> Vec<u64> {
+    trace.events().map(|event| event.time_ns / 1_000).collect()
+}
+
+#[test]
+fn differences_are_summed_up() {
+    assert_eq!(times(&trace(include_str!("samples/text/perf-deltatime.txt"))), [0, 6, 9, 13]);
+    assert_eq!(times(&trace(include_str!("samples/text/perf-reltime.txt"))), [0, 6, 13]);
+    // Long enough to be no differences, then a clock that jumps.
+    let line = |us: u64| {
+        format!("a 1 [000] 0.{us:06}: sched:sched_waking: comm=b pid=2 prio=120 target_cpu=0\n")
+    };
+    let text: String = (0..70).chain([3]).map(line).collect();
+    let trace = trace(&text);
+    assert_eq!((trace.len(), trace.loss.clock_jumps), (71, 1));
+}
+
+#[test]
+fn the_forms_of_old_kernels() {
+    let old = trace(include_str!("samples/text/linux-2.6.32.txt"));
+    let names: Vec<_> = old.tasks().iter().map(|task| (task.pid, task.comm.as_str())).collect();
+    assert_eq!(names, [(0, "swapper"), (7, "bash"), (8, "a [b]")]);
+    let wanted = [
+        (240_132_281, 0, TaskState::Runnable, "swapper", "bash"),
+        (240_132_400, 0, TaskState::Sleeping, "bash", "a [b]"),
+    ];
+    assert_eq!((switches(&old), old.len()), (wanted.to_vec(), 5));
+    let older = trace(include_str!("samples/text/linux-2.6.27.txt"));
+    // The task that comes has no name there; the line's first columns have it when it runs.
+    let wanted = [
+        (240_132_284, 1, TaskState::Runnable, "bash", "cat"),
+        (240_132_371, 1, TaskState::Sleeping, "cat", "bash"),
+    ];
+    assert_eq!((switches(&older), older.tasks().len()), (wanted.to_vec(), 3));
+}
+
+#[test]
+fn the_latency_format() {
+    let latency = trace(include_str!("samples/text/latency.txt"));
+    let wanted = [(15, 3, TaskState::Runnable, "swapper", "kworker/3:1H")];
+    assert_eq!(switches(&latency), wanted);
+    assert!(
+        latency.events().any(|event| matches!(event.kind, EventKind::Wakeup { target_cpu: 3, .. }))
+    );
+    let report = trace(include_str!("samples/text/trace-cmd-latency.txt"));
+    assert_eq!((switches(&report).len(), report.cpus), (2, 2));
+}
+
+#[test]
+fn a_clock_that_counts_no_time_is_named() {
+    let text = "a-7 [001] d..2. 4711: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> \
+                next_comm=b next_pid=8 next_prio=120\n";
+    let said = read("counter", text.as_bytes()).expect_err("no time").to_string();
+    assert!(said.contains("the time is a count"), "{said}");
+}

@@ -99,6 +99,10 @@ impl Batch {
         match stated {
             Stated::Event(EventKind::Lost { count }) => self.add_gap(at, time_ns, cpu, count),
             Stated::Event(kind) => _ = self.add_event(at, time_ns, cpu, PackedKind::new(kind)),
+            Stated::Wakeup { task, target_cpu, waker } => {
+                let kind = PackedKind::wakeup(task, target_cpu, waker);
+                _ = self.add_event(at, time_ns, cpu, kind);
+            }
             Stated::WithText(kind, text) => {
                 let place = self.add_event(at, time_ns, cpu, PackedKind::new(kind));
                 self.texts.extend(place.map(|(run, index)| EventText { at, run, index, text }));

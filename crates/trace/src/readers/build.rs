@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::interner::{Class, Interner, NOT_NAMED, TaskIdentity};
+use super::interner::{Class, Interner, NOT_NAMED, TaskIdentity, UNNAMED};
 use super::parts::PartWriter;
 use super::renames::Renames;
 use super::stated::LEFT_OUT;
@@ -95,6 +95,8 @@ pub(super) struct Builder<'p> {
     /// The identities by number, as far as events have named them.
     identities: Vec<TaskIdentity>,
     parts: PartWriter<'p>,
+    /// The recording has no `sched_waking`: wake-ups begin when the task is queued.
+    wakes_at_wakeups: bool,
     has_renames: bool,
     pub(super) known: Vec<Known>,
     /// The task that has a pid, by the number of the pid; [`UNKNOWN`] where none has it.
@@ -125,6 +127,7 @@ impl<'p> Builder<'p> {
             interner,
             identities: Vec::new(),
             parts: PartWriter::default(),
+            wakes_at_wakeups: false,
             has_renames: false,
             known: vec![Known { listed: true, ..Known::default() }],
             current: Vec::new(),
@@ -140,9 +143,15 @@ impl<'p> Builder<'p> {
     }
 
     /// To be called once, before the first event, when the header is complete. `listed` are the header's tasks in
-    /// order.
-    pub(super) fn begin(&mut self, listed: Vec<TaskInfo>, parts: PartWriter<'p>) {
+    /// order. `wakes_at_wakeups`: for each queued task there is an event for the request to wake it, too.
+    pub(super) fn begin(
+        &mut self,
+        listed: Vec<TaskInfo>,
+        parts: PartWriter<'p>,
+        wakes_at_wakeups: bool,
+    ) {
         self.parts = parts;
+        self.wakes_at_wakeups = wakes_at_wakeups;
         self.has_renames = self.renames.any();
         self.has_list = !listed.is_empty();
         for (i, info) in listed.into_iter().enumerate() {
@@ -183,6 +192,18 @@ impl<'p> Builder<'p> {
             EventKind::Waking { task, waker, .. } => {
                 let waker = self.by_pid(moment, waker);
                 event.set_tasks(self.meet(moment, task, Reference::Living), waker);
+            }
+            EventKind::Wakeup { task, target_cpu } if self.wakes_at_wakeups => {
+                let waker = self.by_pid(moment, event.wakeup_waker());
+                let task = self.meet(moment, task, Reference::Living);
+                for kind in [
+                    EventKind::Waking { task, waker, target_cpu },
+                    EventKind::Wakeup { task, target_cpu },
+                ] {
+                    let event = Packed::of(event.time_ns, event.cpu, PackedKind::new(kind));
+                    self.parts.event(&mut self.trace, event);
+                }
+                return;
             }
             kind => match self.other(moment, kind) {
                 Some(kind) => event = Packed::of(event.time_ns, event.cpu, PackedKind::new(kind)),
@@ -362,7 +383,7 @@ impl<'p> Builder<'p> {
     fn take_name_and_class(&mut self, moment: Moment, task: TaskId, id: TaskId) {
         let known = &mut self.known[task.index()];
         let TaskIdentity { name, class, .. } = &self.identities[id.index()];
-        if !known.listed && known.name.as_ref() != Some(name) {
+        if !known.listed && known.name.as_ref() != Some(name) && **name != *UNNAMED {
             known.name = Some(Arc::clone(name));
             (**name).clone_into(&mut self.trace.task_mut(task).comm);
         }

@@ -255,7 +255,9 @@ impl<'p> Collector<'p> {
             Some(parts) => parts.begin(trace, scope.wakeups),
             None => trace.reserve(self.merger.len),
         }
-        self.builder.begin(take(&mut self.listed), PartWriter::new(parts));
+        // Our own writer writes whatever a trace has.
+        let wakes_at_wakeups = self.window.is_none() && !scope.wakings;
+        self.builder.begin(take(&mut self.listed), PartWriter::new(parts), wakes_at_wakeups);
     }
 
     /// Passes all events up to a time to the builder.

@@ -52,6 +52,18 @@ pub enum ReadError {
         /// The most that is read.
         bytes_max: u64,
     },
+    /// A compressed input that becomes far too long.
+    #[error(
+        "{name}: it becomes more than {times_max} times as long when it is decompressed, which no \
+         recording does; nothing of it was used\n  help: decompress it with `gzip -dc FILE`, and \
+         give the result"
+    )]
+    Expands {
+        /// The input's name.
+        name: String,
+        /// The most that a byte may become.
+        times_max: u64,
+    },
     /// It has no scheduling event.
     #[error(
         "{name}: no scheduling event in {read} {units} ({unreadable} not readable, {skipped} of \
@@ -75,29 +87,10 @@ pub enum ReadError {
 }
 
 const HOW_TO_RECORD: &str = "\
-expected: trace.dat, perf.data, or text of `perf sched script`, `perf script`, ftrace (trace, \
+expected: trace.dat, perf.data, a Perfetto trace, or text of `perf sched script`, `perf script`, ftrace (trace, \
 trace_pipe) or `trace-cmd report`, with at least sched_switch
 to record two seconds of this machine, as root:
   fairground record --duration 2s -o recording.dat
 or: perf sched record -o perf.data -- sleep 2
 or: trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup_new -e sched_process_fork -e \
 sched_process_exit sleep 2";
-
-/// Bytes of the beginning that [`known_binary`] examines.
-pub(super) const MAGIC_BYTES: usize = 12;
-
-/// The first bytes of gzip.
-pub(super) const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
-
-/// Recognises files that are no recording by their first bytes: what it is, and the remedy.
-pub(super) fn known_binary(start: &[u8]) -> Option<(&'static str, &'static str)> {
-    const KNOWN: [(&[u8], &str, &str); 5] = [
-        (GZIP_MAGIC, "gzip within gzip", "decompress it with `gzip -dc FILE`"),
-        (b"\x28\xb5\x2f\xfd", "zstd", "decompress it with `zstd -dc FILE`"),
-        (b"\xfd7zXZ\0", "xz", "decompress it with `xz -dc FILE`"),
-        (b"BZh", "bzip2", "decompress it with `bzip2 -dc FILE`"),
-        (b"\x7fELF", "a program", "give the recording that was made of it"),
-    ];
-    let found = KNOWN.iter().find(|(magic, ..)| start.starts_with(magic));
-    found.map(|(_, format, remedy)| (*format, *remedy))
-}

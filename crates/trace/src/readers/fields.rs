@@ -7,6 +7,7 @@ use super::calls;
 use super::interner::Named;
 use super::line::{CPUS_MAX, leading_number};
 use super::marks;
+use super::old_fields;
 use super::stated::{Stated, TICK_FUNCTIONS, Tasks, printed, value};
 use crate::{EventKind, LockFlags, TaskState};
 
@@ -61,7 +62,8 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
             if value(rest, "success=") == Some("0") {
                 return Some(Stated::Other);
             }
-            EventKind::Wakeup { task: tasks.named(task), target_cpu: target_cpu(rest)? }
+            let (task, target_cpu) = (tasks.named(task), target_cpu(rest)?);
+            return Some(tasks.wakeup(task, target_cpu));
         }
         "sched_wakeup_new" => {
             let (task, rest) = one_task(fields)?;
@@ -69,7 +71,8 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
         }
         "sched_migrate_task" => {
             let (task, rest) = one_task(fields)?;
-            let (from_cpu, to_cpu) = (value(rest, "orig_cpu=")?, value(rest, "dest_cpu=")?);
+            let named = value(rest, "orig_cpu=").zip(value(rest, "dest_cpu="));
+            let (from_cpu, to_cpu) = named.or_else(|| old_fields::from_and_to(rest))?;
             let (from_cpu, to_cpu) = (cpu(from_cpu)?, cpu(to_cpu)?);
             EventKind::Migrate { task: tasks.named(task), from_cpu, to_cpu }
         }
@@ -85,6 +88,10 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
 }
 
 fn switch(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
+    if let Some((prev, state, next)) = old_fields::switch(fields, tasks.running) {
+        let (prev, next) = (tasks.named(prev), tasks.named(next));
+        return Some(EventKind::Switch { prev, prev_state: task_state(state)?, next });
+    }
     let raw = fields.strip_prefix("prev_comm=");
     let text = raw.unwrap_or(fields);
     // `trace-cmd report -R` prints the fields alone.
@@ -104,7 +111,7 @@ fn switch(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
     None
 }
 
-type Sides<'a> = (Named<'a>, &'a str, Named<'a>);
+pub(super) type Sides<'a> = (Named<'a>, &'a str, Named<'a>);
 
 fn raw_sides<'a>(left: &'a str, right: &'a str) -> Option<Sides<'a>> {
     let (left, state) = left.rsplit_once(" prev_state=")?;
@@ -127,7 +134,7 @@ fn pretty_sides<'a>(left: &'a str, right: &'a str) -> Option<Sides<'a>> {
 }
 
 /// `comm:pid [prio] rest`.
-fn pretty_task(text: &str) -> Option<(Named<'_>, &str)> {
+pub(super) fn pretty_task(text: &str) -> Option<(Named<'_>, &str)> {
     let open = text.rfind(" [")?;
     let (prio, rest) = text[open + 2..].split_once(']')?;
     let (comm, pid) = text[..open].rsplit_once(':')?;
@@ -137,7 +144,9 @@ fn pretty_task(text: &str) -> Option<(Named<'_>, &str)> {
 
 /// `comm=… pid=… prio=… rest`, or the pretty form.
 fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
-    let Some(text) = fields.strip_prefix("comm=") else { return pretty_task(fields) };
+    let Some(text) = fields.strip_prefix("comm=") else {
+        return old_fields::task(fields).or_else(|| pretty_task(fields));
+    };
     let at = text.rfind(" pid=")?;
     let rest = &text[at + 1..];
     let prio = match value(rest, "prio=") {
@@ -149,6 +158,9 @@ fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
 }
 
 fn fork(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
+    if let Some((parent, child)) = old_fields::fork(fields) {
+        return Some(EventKind::Fork { parent: tasks.named(parent), child: tasks.named(child) });
+    }
     // The names of the fields themselves (`trace-cmd report -R`), or those that the kernel prints.
     let (text, pid_key) = match fields.strip_prefix("parent_comm=") {
         Some(text) => (text, " parent_pid="),
@@ -172,7 +184,8 @@ fn first_word(text: &str) -> &str {
 }
 
 fn target_cpu(rest: &str) -> Option<u32> {
-    cpu(value(rest, "target_cpu=").or_else(|| value(rest, "CPU:"))?)
+    let named = value(rest, "target_cpu=").or_else(|| value(rest, "CPU:"));
+    cpu(named.or_else(|| old_fields::target_cpu(rest))?)
 }
 
 fn cpu(text: &str) -> Option<u32> {

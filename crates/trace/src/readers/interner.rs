@@ -13,6 +13,9 @@ use crate::{RtPrio, TaskId};
 /// In place of an identity: the task that the CPU runs, which the event does not name.
 pub(super) const NOT_NAMED: TaskId = TaskId(u32::MAX);
 
+/// The name of a task whose name an event does not tell.
+pub(super) const UNNAMED: &str = "<...>";
+
 /// A task as a line or record names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named<'a> {
@@ -140,7 +143,7 @@ impl Interner {
 
     /// The identity of a task that an event names by its pid alone.
     pub(super) fn by_pid(&mut self, pid: u32) -> TaskId {
-        self.identity(Named { pid, comm: "<...>", prio: None })
+        self.identity(Named { pid, comm: UNNAMED, prio: None })
     }
 
     #[cold]

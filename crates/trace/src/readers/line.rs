@@ -5,6 +5,8 @@
 //!            bash  9952/9950 [001] 1462.462222: 1 sched:sched_waking: …                       with -F pid, period
 //!            bash-9952    [001] d..2.  1462.462222: sched_waking: comm=cat pid=18 …           ftrace
 //!            bash-9952    (   9950) [001] d..2.  1462.462222: sched_waking: …                 with record-tgid
+//!            bash-9952      1d..2.  1462.462222: (+13) sched_waking: …                        trace-cmd -l --ts-diff
+//!            bash-9952      1d..2.   37us+: sched_waking: …                                   latency format
 //! ```
 //!
 //! Names may hold anything, so the CPU in brackets is the anchor: the first `[digits]` with a pid before it and a time
@@ -37,6 +39,8 @@ pub(super) struct Line<'a> {
 /// Parses a line; the error names what it lacks.
 pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
     let mut why = "no CPU in brackets";
+    const COUNT: &str = "the time is a count, of no unit that is known: record with a clock of time \
+                         (`trace-cmd record -C mono`; `echo mono > trace_clock`), print without --raw-ts";
     for (open, _) in text.match_indices('[').take(ANCHORS_MAX) {
         let Some((cpu, after)) = bracketed_number(&text[open..]) else { continue };
         let Some((comm, pid)) = running_task(&text[..open]) else {
@@ -44,7 +48,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
             continue;
         };
         let Some((in_interrupt, time_ns, rest)) = stamp(after) else {
-            why = "no time stamp in seconds after the CPU";
+            why = if is_count(after) { COUNT } else { "no time stamp in seconds after the CPU" };
             continue;
         };
         if cpu >= CPUS_MAX {
@@ -53,7 +57,52 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
         let (event, fields) = event_and_fields(rest).ok_or("no event after the time stamp")?;
         return Ok(Line { pid, comm, cpu, time_ns, in_interrupt, event, fields });
     }
-    Err(why)
+    match latency(text) {
+        Some((line, cpu)) if cpu < CPUS_MAX => Ok(line),
+        _ => Err(why),
+    }
+}
+
+/// The latency format (`trace_print_lat_context`): the CPU has no brackets and its flags follow it at once, a name is
+/// cut to eight characters, and a time may count microseconds from the first event on.
+fn latency(text: &str) -> Option<(Line<'_>, u32)> {
+    /// Words before the CPU: those of a name.
+    const WORDS_MAX: usize = 8;
+    let mut at = 0;
+    for _ in 0..WORDS_MAX {
+        at += text[at..].find(|c: char| !c.is_whitespace())?;
+        let end = at + text[at..].find(char::is_whitespace)?;
+        let (before, word) = (&text[..at], &text[at..end]);
+        if let Some((cpu, flags)) = leading_number(word)
+            && is_flags(flags)
+            && before.trim_end().ends_with(|c: char| c.is_ascii_digit())
+            && let Some((comm, pid)) = running_task(before)
+            && let Some((time_ns, rest)) = seconds_or_us(text[end..].trim_start())
+        {
+            let (event, fields) = event_and_fields(rest)?;
+            let (cpu, in_interrupt) = (u32::try_from(cpu).ok()?, is_of_interrupt(flags));
+            return Some((Line { pid, comm, cpu, time_ns, in_interrupt, event, fields }, cpu));
+        }
+        at = end;
+    }
+    None
+}
+
+/// Three flags or more, as `d.h2`, `dN..1`.
+fn is_flags(word: &str) -> bool {
+    word.len() >= 3
+        && word.bytes().all(|byte| byte == b'.' || byte.is_ascii_alphanumeric() || byte == b'#')
+        && !word.as_bytes()[0].is_ascii_digit()
+}
+
+/// `seconds.fraction:`, or `37us+:` with a mark for a long time.
+fn seconds_or_us(text: &str) -> Option<(u64, &str)> {
+    if let Some(found) = seconds(text) {
+        return Some(found);
+    }
+    let (us, rest) = leading_number(text)?;
+    let rest = rest.strip_prefix("us")?.trim_start_matches([' ', '+', '!', '#', '*', '@', '$']);
+    Some((us.checked_mul(1_000)?, rest.strip_prefix(':')?))
 }
 
 /// The longest name of a task; shorter ones have blanks before them.
@@ -141,6 +190,16 @@ fn is_of_interrupt(flags: &str) -> bool {
     flags.as_bytes().get(2).is_some_and(|flag| b"hHszZ".contains(flag))
 }
 
+/// A stamp without a fraction, as of the clocks `counter`, `uptime` and `x86-tsc`.
+fn is_count(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let is_stamp = |word: &str| {
+        word.strip_suffix(':')
+            .is_some_and(|count| leading_number(count).is_some_and(|(_, rest)| rest.is_empty()))
+    };
+    words.next().is_some_and(is_stamp) || words.next().is_some_and(is_stamp)
+}
+
 fn seconds(text: &str) -> Option<(u64, &str)> {
     let (whole, rest) = leading_number(text)?;
     let rest = rest.strip_prefix('.')?;
@@ -157,10 +216,21 @@ fn seconds(text: &str) -> Option<(u64, &str)> {
 /// `1 sched:sched_switch: fields` → the event's bare name and its fields.
 fn event_and_fields(text: &str) -> Option<(&str, &str)> {
     let mut text = text.trim_start();
-    if let Some((_period, rest)) = leading_number(text)
-        && rest.starts_with(' ')
+    // The time since the line before (`trace-cmd report --ts-diff`).
+    if let Some((difference, rest)) = text.strip_prefix("(+").and_then(|rest| rest.split_once(')'))
+        && difference.bytes().all(|byte| byte.is_ascii_digit())
     {
         text = rest.trim_start();
+    }
+    if let Some((_period, rest)) = leading_number(text) {
+        // The form of the tracers of Linux 2.6.27, and of `wakeup` since: `3997:120:R ==> [001] 4055:120:R cat`.
+        if rest.starts_with(':') {
+            let is_switch = rest.contains(" ==> ");
+            return Some((if is_switch { "sched_switch" } else { "sched_wakeup" }, text));
+        }
+        if rest.starts_with(' ') {
+            text = rest.trim_start();
+        }
     }
     if text.starts_with("<stack trace") {
         return Some(("kernel_stack", ""));
@@ -236,6 +306,24 @@ mod tests {
     fn names_may_hold_brackets_and_numbers() {
         assert_eq!(line("a [12] b-7 [003] .... 1.5: e: f").1, "a [12] b");
         assert_eq!(line("a [12] 3 [003] 1.5: s:e: f").0, Some(3));
+    }
+
+    #[test]
+    fn the_latency_format_and_differences() {
+        let wanted =
+            (Some(21934), "recordin", 0, 25_704_150_422_000, "sched_waking", "comm=a pid=1");
+        let latency = "recordin-21934   0dN.2. 25704.150422: (+33)    sched_waking: comm=a pid=1";
+        assert_eq!(line(latency), wanted);
+        assert_eq!(
+            line("  a b 1-7         1dNh5.  12us+: sched_waking:   comm=a pid=1"),
+            (Some(7), "a b 1", 1, 12_000, "sched_waking", "comm=a pid=1")
+        );
+        assert!(parse("a-7  1dNh5.  12us : e: f").expect("a line").in_interrupt);
+        assert_eq!(line("a-7 [001] 1.5: (+12)  e: f").4, "e");
+        let why = parse("a-7 [001] d..2. 4711: sched_switch: x").expect_err("no time");
+        assert!(why.starts_with("the time is a count"), "{why}");
+        let why = parse("a-7 [000]25704150421857: sched_switch: x").expect_err("no time");
+        assert!(why.starts_with("the time is a count"), "{why}");
     }
 
     #[test]

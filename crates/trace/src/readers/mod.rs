@@ -1,5 +1,5 @@
 //! Readers of recordings: the text of `perf sched script`, `perf script`, ftrace and trace-cmd, and the binary files of
-//! trace-cmd (`trace.dat`) and perf (`perf.data`), plain or compressed with gzip.
+//! trace-cmd (`trace.dat`), perf (`perf.data`) and Perfetto, plain or compressed with gzip.
 //!
 //! How every reader treats losses and damage:
 //!
@@ -21,38 +21,50 @@
 //! [`crate::EventKind::Nice`] event just before the event that shows it; the change itself happened at some moment
 //! since the last event that named the task. Priority inheritance between normal tasks looks the same.
 
+mod babeltrace;
 mod batch;
 mod binary;
 mod build;
 mod calls;
 mod clocks;
 mod collect;
+mod ctf;
+mod differences;
 mod error;
+mod expand;
 mod fields;
 mod header;
 mod interner;
 mod line;
 mod lines;
+mod lttng;
+mod magic;
 mod marks;
 mod merge;
+mod old_fields;
 mod parts;
 mod perf_data;
+mod perfetto;
 mod renames;
 mod stack_text;
 mod start;
+mod state_bits;
 mod stated;
 mod text;
 mod trace_dat;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 
 use crate::Trace;
 pub use binary::tick_symbols;
 pub use calls::system_calls;
 pub use error::ReadError;
+use expand::{Expanding, Expands};
 pub use parts::{Part, TakeParts};
 
 /// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer
@@ -69,8 +81,9 @@ const FILE_BUFFER_BYTES: usize = 1 << 18;
 /// is counted in [`Trace::loss`].
 pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
     let (start, input) = look(name, input)?;
-    if start.starts_with(error::GZIP_MAGIC) {
-        let (start, input) = look(name, BufReader::new(MultiGzDecoder::new(input)))?;
+    if start.starts_with(magic::GZIP) {
+        let decoder = Expanding::new(input, MultiGzDecoder::new);
+        let (start, input) = look(name, BufReader::new(decoder))?;
         return read_plain(name, &start, input);
     }
     read_plain(name, &start, input)
@@ -104,13 +117,16 @@ fn read_any_file(
     mut file: File,
     parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
-    let mut start = [0; error::MAGIC_BYTES];
+    let mut start = [0; magic::START_BYTES];
     let is_plain = file.metadata().is_ok_and(|known| known.is_file() && known.len() <= BYTES_MAX);
     if is_plain
         && file.read_exact(&mut start).is_ok()
         && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
     {
         return perf_data::read(name, file, None, parts);
+    }
+    if file.metadata().is_ok_and(|known| known.is_dir()) {
+        return read_folder(name, &file);
     }
     if is_plain {
         let failed = |source| ReadError::Io { name: name.to_owned(), source };
@@ -119,10 +135,23 @@ fn read_any_file(
     read(name, BufReader::with_capacity(FILE_BUFFER_BYTES, file))
 }
 
+/// Reads a folder that a tracer wrote.
+fn read_folder(name: &str, folder: &File) -> Result<Trace, ReadError> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    let found = perf_data::read_folder(name, &path).or_else(|| ctf::read_folder(name, &path));
+    found.unwrap_or_else(|| {
+        Err(ReadError::Binary {
+            name: name.to_owned(),
+            format: "a folder",
+            remedy: "give the recording in it (folders are read of `perf record --threads`, and of CTF, with a file `metadata`)",
+        })
+    })
+}
+
 /// The first bytes, and the whole input again.
 fn look(name: &str, mut input: impl BufRead) -> Result<(Vec<u8>, impl BufRead), ReadError> {
     let mut start = Vec::new();
-    let looked = (&mut input).take(error::MAGIC_BYTES as u64).read_to_end(&mut start);
+    let looked = (&mut input).take(magic::START_BYTES as u64).read_to_end(&mut start);
     match looked {
         Err(source) if start.is_empty() => Err(ReadError::Io { name: name.to_owned(), source }),
         // An input that fails will do so again.
@@ -130,7 +159,12 @@ fn look(name: &str, mut input: impl BufRead) -> Result<(Vec<u8>, impl BufRead), 
     }
 }
 
-fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, ReadError> {
+/// What atrace prints before a trace.
+const ATRACE: &[u8] = b"TRACE:\n";
+/// The first byte of a zlib stream, as `atrace -z` writes it.
+const ZLIB: u8 = 0x78;
+
+fn read_plain(name: &str, start: &[u8], mut input: impl BufRead) -> Result<Trace, ReadError> {
     if start.starts_with(binary::MAGIC) {
         let (bytes, cut) = whole(name, input)?;
         return trace_dat::read(name, &bytes, cut);
@@ -139,9 +173,25 @@ fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, Re
         let (bytes, cut) = whole(name, input)?;
         return perf_data::read(name, Cursor::new(bytes), cut, None);
     }
-    match error::known_binary(start) {
-        Some((format, remedy)) => Err(ReadError::Binary { name: name.to_owned(), format, remedy }),
-        None => text::read(name, input.take(BYTES_MAX)),
+    if start.starts_with(ATRACE) {
+        input.consume(ATRACE.len());
+        if start.get(ATRACE.len()) == Some(&ZLIB) {
+            let decoder = Expanding::new(input, ZlibDecoder::new);
+            return text::read(name, BufReader::new(decoder).take(BYTES_MAX));
+        }
+        return text::read(name, input.take(BYTES_MAX));
+    }
+    match magic::by_first_bytes(start) {
+        Some(foreign) if foreign.is_tar() => {
+            let (bytes, _) = whole(name, input)?;
+            ctf::read_tar(name, &bytes).unwrap_or_else(|| Err(foreign.refuse(name)))
+        }
+        Some(foreign) => Err(foreign.refuse(name)),
+        None if perfetto::is_perfetto(start) => perfetto::read(name, input.take(BYTES_MAX)),
+        None => match magic::by_content(start) {
+            Some(foreign) => Err(foreign.refuse(name)),
+            None => text::read(name, input.take(BYTES_MAX)),
+        },
     }
 }
 
@@ -149,6 +199,9 @@ fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, Re
 fn whole(name: &str, input: impl Read) -> Result<(Vec<u8>, Option<io::Error>), ReadError> {
     let mut bytes = Vec::new();
     let cut = input.take(BYTES_MAX + 1).read_to_end(&mut bytes).err();
+    if cut.as_ref().is_some_and(Expands::is_cause) {
+        return Err(Expands::refuse(name));
+    }
     if bytes.len() as u64 > BYTES_MAX {
         return Err(ReadError::TooLarge { name: name.to_owned(), bytes_max: BYTES_MAX });
     }

@@ -17,6 +17,8 @@ pub(super) const LEFT_OUT: Label = Label(u32::MAX);
 pub(super) enum Stated {
     /// An event. Its tasks are numbers of the [`Interner`].
     Event(EventKind),
+    /// A wake-up that `waker` caused, which counts where the recording has no `sched_waking`.
+    Wakeup { task: TaskId, target_cpu: u32, waker: TaskId },
     /// An event with a text: that of its label, or the path of the cgroup to which a task moved or whose weight changed.
     WithText(EventKind, String),
     /// Gives the preceding lost-events line its time.
@@ -57,6 +59,12 @@ impl Tasks<'_> {
     #[inline]
     pub(super) fn waker(&mut self) -> TaskId {
         if self.in_interrupt { self.by_pid(0) } else { self.running() }
+    }
+
+    /// A task is queued (`sched_wakeup`): by the running task, or by an interrupt.
+    #[inline]
+    pub(super) fn wakeup(&mut self, task: TaskId, target_cpu: u32) -> Stated {
+        Stated::Wakeup { task, target_cpu, waker: self.waker() }
     }
 
     /// The running task begins to wait for a lock; without flags it has the lock. Where the task is not named the event
@@ -108,6 +116,7 @@ pub(super) struct Scope {
     /// CPU numbers are below it.
     pub(super) cpus: u32,
     pub(super) wakeups: bool,
+    pub(super) wakings: bool,
     pub(super) cgroups: bool,
     /// Events that refer to the label table.
     pub(super) labels: bool,
@@ -129,6 +138,7 @@ impl Scope {
         Self {
             cpus: cpu_max + 1,
             wakeups: matches!(kind, EventKind::Wakeup { .. }),
+            wakings: matches!(kind, EventKind::Waking { .. }),
             cgroups: matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }),
             labels: kind.label_mut().is_some(),
             scheduling: !matches!(
@@ -147,6 +157,7 @@ impl Scope {
         Self {
             cpus: self.cpus.max(other.cpus),
             wakeups: self.wakeups | other.wakeups,
+            wakings: self.wakings | other.wakings,
             cgroups: self.cgroups | other.cgroups,
             labels: self.labels | other.labels,
             scheduling: self.scheduling | other.scheduling,

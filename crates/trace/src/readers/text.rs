@@ -1,36 +1,48 @@
-//! Recordings as text: `perf sched script`, `perf script`, ftrace and `trace-cmd report`.
+//! Recordings as text: `perf sched script`, `perf script`, ftrace, `trace-cmd report` and babeltrace.
 //!
 //! In all of them a line is one event, with the kernel's fields; the columns before the event differ. One reader parses
 //! them all, and decides line by line.
 
 use std::io::BufRead;
 
+use super::babeltrace::LttngText;
 use super::collect::Collector;
+use super::differences::{Clock, Offer};
 use super::error::ReadError;
+use super::expand::Expands;
 use super::header::{self, Remark};
 use super::interner::Named;
 use super::lines::{self, End, Lines};
 use super::stack_text::{Frame, StackText};
 use super::stated::Tasks;
-use super::{fields, line};
+use super::{babeltrace, fields, line};
 use crate::Trace;
 
 /// The event whose frames follow.
 const STACK: &str = "kernel_stack";
 
+/// What a text needs beside its lines.
+#[derive(Debug, Default)]
+struct State {
+    stack: StackText,
+    lttng: LttngText,
+    clock: Clock,
+}
+
 /// Reads a text.
 pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
     let mut lines = Lines::new(input);
     let mut collector = Collector::new(None);
-    let mut stack = StackText::default();
+    let mut state = State::default();
     loop {
         match lines.next() {
             Ok(Some((bytes, end))) => {
                 collector.read += 1;
                 collector.position = ("line", collector.read);
-                take_line(&mut collector, &mut stack, bytes, end);
+                take_line(&mut collector, &mut state, bytes, end);
             }
             Ok(None) => break,
+            Err(e) if Expands::is_cause(&e) => return Err(Expands::refuse(name)),
             Err(source) if collector.is_empty() => {
                 return Err(ReadError::Io { name: name.to_owned(), source });
             }
@@ -41,17 +53,18 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
             }
         }
     }
-    stack.end(&mut collector);
+    release(&mut collector, &mut state);
+    state.stack.end(&mut collector);
     if collector.read == 0 {
         return Err(ReadError::Empty { name: name.to_owned() });
     }
     collector.finish(name)
 }
 
-fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end: End) {
+fn take_line(collector: &mut Collector, state: &mut State, bytes: &[u8], end: End) {
     let text = String::from_utf8_lossy(bytes);
     match end {
-        End::Newline => take_text(collector, stack, &text),
+        End::Newline => take_text(collector, state, &text),
         End::TooLong => {
             let why = format!("longer than {} bytes", lines::LINE_BYTES_MAX);
             collector.unreadable_text(&why, &text);
@@ -65,7 +78,33 @@ fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end
     }
 }
 
-fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
+fn take_text(collector: &mut Collector, state: &mut State, text: &str) {
+    match state.clock.offer(collector.position.1, text) {
+        Offer::Take => take_dated(collector, state, text),
+        Offer::Hold => {}
+        Offer::Release => release(collector, state),
+    }
+}
+
+/// Takes the lines that were held until it was known how they count time.
+fn release(collector: &mut Collector, state: &mut State) {
+    let (unit, number) = collector.position;
+    for (number, text) in state.clock.release() {
+        collector.position = (unit, number);
+        take_dated(collector, state, &text);
+    }
+    collector.position = (unit, number);
+}
+
+fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
+    if babeltrace::is_event(text) {
+        return state.lttng.take(collector, text);
+    }
+    if let Some(count) = babeltrace::discarded(text) {
+        collector.lost_somewhere(count);
+        return collector.first(|| format!("the tracer discarded {count} events"));
+    }
+    let stack = &mut state.stack;
     // Old systrace pages have the text as a string of JavaScript, over many lines.
     let text = text.strip_suffix("\\n\\").unwrap_or(text);
     let (source, text) = line::split_source(text);
@@ -89,6 +128,7 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
         },
     };
     stack.end(collector);
+    let time_ns = state.clock.time_ns(line.time_ns);
     let running = line.pid.map(|pid| Named { pid, comm: line.comm, prio: None });
     let in_interrupt = line.in_interrupt;
     let mut tasks = Tasks { interner: &mut collector.interner, running, in_interrupt };
@@ -97,7 +137,7 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
     };
     stack.begin(&line);
     if line.event != STACK {
-        collector.add(line.cpu, line.time_ns, stated);
+        collector.add(line.cpu, time_ns, stated);
     }
 }
 

@@ -3,7 +3,10 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 pub(crate) mod any_trace;
+pub(crate) mod ctf_file;
 pub(crate) mod perf_file;
+pub(crate) mod proto;
+pub(crate) mod samples;
 pub(crate) mod wire;
 
 /// Bytes of a page of these files.
@@ -184,4 +187,11 @@ pub(crate) fn small(big: bool) -> Dat {
         vec![dat.page(1003, &other, 0, 0)],
     ];
     dat
+}
+
+/// A recording of the experiments, by its file's name.
+pub(crate) fn recording(name: &str) -> fairground_trace::Trace {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/recordings");
+    let file = std::fs::File::open(format!("{folder}/{name}")).expect("a recording");
+    fairground_trace::read_file(name, file).expect("a trace")
 }

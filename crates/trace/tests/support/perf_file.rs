@@ -105,6 +105,33 @@ impl PerfFile {
         self.record(COMM, body);
     }
 
+    /// The same as perf writes it into a pipe.
+    pub(crate) fn pipe(&self) -> Vec<u8> {
+        let file = self.bytes();
+        let mut out = b"PERFILE2".to_vec();
+        out.extend(16_u64.to_le_bytes());
+        let mut record = |kind: u32, body: &[u8]| {
+            out.extend(kind.to_le_bytes());
+            out.extend([0; 2]);
+            out.extend((8 + body.len() as u16).to_le_bytes());
+            out.extend(body);
+        };
+        // An attribute, with the number of one event.
+        let attribute = &file[HEAD_BYTES as usize..(HEAD_BYTES + ATTRIBUTE_BYTES) as usize];
+        record(64, &[attribute, &5_u64.to_le_bytes()].concat());
+        // A feature: the kernel's release.
+        record(
+            80,
+            &[&4_u64.to_le_bytes()[..], &8_u32.to_le_bytes(), b"6.1.0\0\0\0", &[0; 4]].concat(),
+        );
+        let mut described = self.dat.tracing_data("0.6");
+        record(66, &(described.len() as u64).to_le_bytes());
+        described.resize(described.len().next_multiple_of(8), 0);
+        out.extend(described);
+        out.extend(&self.records);
+        out
+    }
+
     /// The whole file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let data_at = HEAD_BYTES + ATTRIBUTE_BYTES + 16;

@@ -160,6 +160,7 @@ impl<'k> Decoder<'k> {
         let kind = known.and_then(|(_, shape)| shape.as_ref()).map(|shape| shape.kind);
         Scope {
             wakeups: kind == Some(Kind::Wakeup),
+            wakings: kind == Some(Kind::Waking),
             cgroups: kind == Some(Kind::CgroupMove),
             labels: kind.is_some_and(|kind| kind >= Kind::Mark),
             ..Scope::default()
@@ -243,7 +244,8 @@ impl<'e> EventBytes<'e, '_> {
         let kind = match self.shape.kind {
             Kind::Wakeup if self.has_failed() => return Some(Stated::Other),
             Kind::Wakeup => {
-                EventKind::Wakeup { task: self.task(0, &mut tasks)?, target_cpu: self.cpu(0)? }
+                let (task, target_cpu) = (self.task(0, &mut tasks)?, self.cpu(0)?);
+                return Some(tasks.wakeup(task, target_cpu));
             }
             Kind::WakeupNew => {
                 EventKind::WakeupNew { task: self.task(0, &mut tasks)?, target_cpu: self.cpu(0)? }

@@ -12,10 +12,3 @@ pub(super) use decode::Decoder;
 pub use decode::tick_symbols;
 pub(super) use formats::TextBytes;
 pub(super) use tracing_data::{MAGIC, TracingData, event_formats, ftrace_formats, header_info};
-
-/// The most bytes that compressed ones may become: pages of events shrink to a tenth, empty ones to less.
-pub(super) fn decompressed_bytes_max(compressed: &[u8]) -> u64 {
-    const GROWTH_MAX: u64 = 1 << 10;
-    const BYTES_MAX: u64 = 8 << 30;
-    GROWTH_MAX.saturating_mul(compressed.len() as u64).min(BYTES_MAX)
-}

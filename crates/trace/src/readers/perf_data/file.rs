@@ -92,10 +92,7 @@ impl<'a> PerfFile<'a> {
     pub(super) fn parse(sections: &'a Sections) -> Result<Self, Why> {
         let mut cursor = sections.at(0);
         cursor.take(8, "the head")?;
-        let head_bytes = cursor.u64("the size of the head")?;
-        if head_bytes == 16 {
-            return Err("it was written into a pipe, where its order is another".to_owned());
-        }
+        cursor.u64("the size of the head")?;
         let attribute_bytes = cursor.u64("the size of an attribute")?;
         let attributes_at = cursor.u64("the offset of the attributes")?;
         let attributes_size = cursor.u64("the size of the attributes")?;

@@ -7,11 +7,14 @@ mod attributes;
 mod chunks;
 mod decode;
 mod file;
+mod pipe;
 mod pipeline;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use ruzstd::decoding::StreamingDecoder;
 
@@ -19,13 +22,15 @@ use self::chunks::Chunks;
 use self::decode::ChunkDecoder;
 use self::file::{PerfFile, Sections};
 use self::pipeline::Division;
-use super::binary::{Decoder, TracingData, Why, decompressed_bytes_max};
+use super::binary::{Decoder, Endian, TracingData, Why};
 use super::collect::Collector;
 use super::error::ReadError;
+use super::expand::expanded_bytes_max;
 use super::line::CPUS_MAX;
 use super::parts::TakeParts;
 use super::renames::Rename;
 use super::stated::Scope;
+use super::whole;
 use crate::Trace;
 
 /// The first bytes, in either byte order.
@@ -39,27 +44,57 @@ const REMEDY: &str = "print it with the perf that recorded it: perf sched script
 /// Reads a file; `cut` is the reason why it is not whole, and `parts` may take its events.
 pub(super) fn read(
     name: &str,
-    input: impl Read + Seek + Send,
+    mut input: impl Read + Seek + Send,
     cut: Option<io::Error>,
     parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
     let why = cut.map(|error| format!("the input failed: {error}"));
+    let failed = |source| ReadError::Io { name: name.to_owned(), source };
+    if let Some(endian) = of_pipe(&mut input).map_err(failed)? {
+        let (bytes, cut) = whole(name, input)?;
+        let why = why.or(cut.map(|error| format!("the input failed: {error}")));
+        let file = pipe::to_file(&bytes, endian).map_err(|why| damaged(name, why))?;
+        drop(bytes);
+        return read_divided(name, Cursor::new(file), why, Division::of_this_machine(), parts);
+    }
     read_divided(name, input, why, Division::of_this_machine(), parts)
 }
 
+/// Data files of a folder.
+const DATA_FILES_MAX: u32 = 1 << 16;
+
+/// Reads the folder that `perf record --threads` writes: `data` with the head, and `data.0` and so on with records.
+/// `None` where it is no such folder.
+pub(super) fn read_folder(name: &str, folder: &Path) -> Option<Result<Trace, ReadError>> {
+    let mut head = File::open(folder.join("data")).ok()?;
+    let mut magic = [0; 8];
+    head.read_exact(&mut magic).ok()?;
+    MAGICS.contains(&&magic[..]).then_some(())?;
+    let open = |number: u32| File::open(folder.join(format!("data.{number}"))).ok();
+    let more = (0..DATA_FILES_MAX).map_while(open).collect();
+    Some(read_all(name, head, None, Division::of_this_machine(), None, more))
+}
+
 fn read_divided(
+    name: &str,
+    input: impl Read + Seek + Send,
+    why_cut: Option<Why>,
+    division: Division,
+    parts: Option<&mut dyn TakeParts>,
+) -> Result<Trace, ReadError> {
+    read_all(name, input, why_cut, division, parts, Vec::new())
+}
+
+/// Reads a file, and `more` files with nothing but records.
+fn read_all(
     name: &str,
     mut input: impl Read + Seek + Send,
     why_cut: Option<Why>,
     division: Division,
     parts: Option<&mut dyn TakeParts>,
+    more: Vec<File>,
 ) -> Result<Trace, ReadError> {
-    let damaged = |why: Why| ReadError::Damaged {
-        name: name.to_owned(),
-        format: "a perf.data",
-        why,
-        remedy: REMEDY,
-    };
+    let damaged = |why| damaged(name, why);
     let failed = |source| ReadError::Io { name: name.to_owned(), source };
     let sections = Sections::read(&mut input).map_err(failed)?;
     let file = PerfFile::parse(&sections).map_err(damaged)?;
@@ -87,7 +122,27 @@ fn read_divided(
         truncated(&mut collector, why);
     }
     read_compressed(chunks.compressed, &mut collector, &decoder, division);
+    for file in more {
+        let mut chunks = Chunks::new(file, 0, None, decoder.file.endian, division.chunk_bytes);
+        pipeline::collect(&mut chunks, &decoder, division.decoders, &mut collector);
+        chunks.why_cut.into_iter().for_each(|why| truncated(&mut collector, why));
+        read_compressed(chunks.compressed, &mut collector, &decoder, division);
+    }
     collector.finish(name)
+}
+
+fn damaged(name: &str, why: Why) -> ReadError {
+    ReadError::Damaged { name: name.to_owned(), format: "a perf.data", why, remedy: REMEDY }
+}
+
+/// The byte order of an input that perf wrote into a pipe. The input is at its beginning then.
+fn of_pipe(input: &mut (impl Read + Seek)) -> io::Result<Option<Endian>> {
+    let mut head = Vec::new();
+    input.seek(SeekFrom::Start(0))?;
+    input.by_ref().take(pipe::HEAD_BYTES).read_to_end(&mut head)?;
+    input.seek(SeekFrom::Start(0))?;
+    let endian = if head.starts_with(MAGICS[0]) { Endian::Little } else { Endian::Big };
+    Ok((endian.u64(&head, 8) == Some(pipe::HEAD_BYTES)).then_some(endian))
 }
 
 /// Takes over what the head of the file says. Returns what it announces of the events, if parts are wanted.
@@ -128,7 +183,7 @@ fn read_compressed(
     if compressed.is_empty() {
         return;
     }
-    let bytes_max = decompressed_bytes_max(&compressed);
+    let bytes_max = expanded_bytes_max(compressed.len() as u64);
     compressed.extend(LAST_BLOCK);
     let why_cut = match StreamingDecoder::new(&compressed[..]) {
         Ok(plain) => {

@@ -12,11 +12,11 @@ use self::pages::{Item, Layout};
 use super::binary::{Decoder, TracingData, Why};
 use super::collect::Collector;
 use super::error::ReadError;
-use super::interner::Named;
+use super::interner::{Named, UNNAMED};
 use crate::Trace;
 
 /// Clocks of the kernel that do not count nanoseconds.
-const CLOCKS_WITHOUT_TIME: [&str; 2] = ["counter", "x86-tsc"];
+const CLOCKS_WITHOUT_TIME: [&str; 3] = ["counter", "uptime", "x86-tsc"];
 
 const REMEDY: &str =
     "record it again with `fairground record`; `trace-cmd report` may still print a part of it";
@@ -123,7 +123,7 @@ impl<'c> Reader<'c> {
     fn cpu(&mut self, pages: &CpuPages<'_>) -> u64 {
         let Self { collector, decoder, layout, names } = self;
         let running = |pid: u32| {
-            let unknown = if pid == 0 { "<idle>" } else { "<...>" };
+            let unknown = if pid == 0 { "<idle>" } else { UNNAMED };
             Some(Named { pid, comm: names.get(&pid).copied().unwrap_or(unknown), prio: None })
         };
         let mut interner = collector.interner.clone();

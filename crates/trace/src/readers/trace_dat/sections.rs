@@ -15,9 +15,8 @@ use std::io::Read;
 use flate2::read::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-use super::super::binary::{
-    Cursor, Endian, Why, decompressed_bytes_max, event_formats, ftrace_formats, header_info,
-};
+use super::super::binary::{Cursor, Endian, Why, event_formats, ftrace_formats, header_info};
+use super::super::expand::expanded_bytes_max;
 use super::contents::{
     BUFFERS_MAX, Buffer, Contents, CpuPages, OPTION_BUFFER, OPTION_DONE, OPTIONS_MAX, cpu_count,
 };
@@ -71,7 +70,7 @@ pub(super) fn version_7<'a>(
     cursor.text("the version of the compression")?;
     let endian = cursor.endian;
     let mut contents = Contents::new(endian, page_bytes);
-    let room = decompressed_bytes_max(bytes);
+    let room = expanded_bytes_max(bytes.len() as u64);
     let mut file =
         File { bytes, endian, compression, room, sections: SECTIONS_MAX, options: OPTIONS_MAX };
     let mut next = cursor.u64("the offset of the options")?;

@@ -16,6 +16,8 @@ pub(super) struct TracePacket {
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
     pub(super) trusted_packet_sequence_id: Option<u32>,
+    #[prost(message, optional, tag = "12")]
+    pub(super) interned_data: Option<InternedData>,
     #[prost(uint32, optional, tag = "13")]
     pub(super) sequence_flags: Option<u32>,
     #[prost(oneof = "Data", tags = "1, 2, 11, 34, 45, 60")]
@@ -40,11 +42,12 @@ pub(super) enum Data {
 
 /// Defines messages whose fields are always written: each with its type in Perfetto and in Rust, and its number.
 macro_rules! messages {
-    ($($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ident $type:ty = $tag:tt,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ident $type:ty = $tag:tt,)* })*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Message)]
         pub(super) struct $name {
             $(
+                $(#[$field_doc])*
                 #[prost($kind, required, tag = $tag)]
                 pub(super) $field: $type,
             )*
@@ -108,6 +111,12 @@ messages! {
     }
     HrtimerExpireEntry {
         now: int64 i64 = "2",
+        /// A number in [`InternedData`].
+        function: uint64 u64 = "3",
+    }
+    InternedString {
+        iid: uint64 u64 = "1",
+        text: bytes Vec<u8> = "2",
     }
     ThreadDescriptor {
         pid: int32 i32 = "1",
@@ -118,6 +127,13 @@ messages! {
         string_value: string String = "6",
         name: string String = "10",
     }
+}
+
+/// Texts that later packets name by their numbers.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct InternedData {
+    #[prost(message, repeated, tag = "26")]
+    pub(super) kernel_symbols: Vec<InternedString>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -162,6 +178,8 @@ pub(super) struct FtraceEvent {
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "2")]
     pub(super) pid: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    pub(super) common_flags: Option<u32>,
     #[prost(oneof = "Ftrace", tags = "4, 17, 20, 67, 114, 235, 238, 239, 491, 553")]
     pub(super) event: Option<Ftrace>,
 }

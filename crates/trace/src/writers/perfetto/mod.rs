@@ -18,8 +18,9 @@ use prost::Message;
 
 use self::messages::{
     CgroupAttachTask, Data, Ftrace, FtraceCpuStats, FtraceEvent, FtraceEventBundle, FtraceStats,
-    HrtimerExpireEntry, OnePacket, Process, ProcessTree, SchedMigrateTask, SchedProcessExit,
-    SchedProcessFork, SchedSwitch, SchedWakeup, SystemInfo, TaskNewtask, TracePacket,
+    HrtimerExpireEntry, InternedData, InternedString, OnePacket, Process, ProcessTree,
+    SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedSwitch, SchedWakeup, SystemInfo,
+    TaskNewtask, TracePacket,
 };
 use self::tracks::Tracks;
 use super::view::View;
@@ -33,6 +34,10 @@ const CHUNK_BYTES: usize = 64 << 10;
 const SEQUENCE: u32 = 1;
 /// `SEQ_INCREMENTAL_STATE_CLEARED`.
 const STATE_CLEARED: u32 = 1;
+/// The kernel's function of the tick, and its number in `InternedData`.
+const TICK: (u64, &[u8]) = (1, b"tick_nohz_handler");
+/// `TRACE_FLAG_HARDIRQ` in `common_flags`.
+const HARD_INTERRUPT: u32 = 0x08;
 /// `FtraceStats::Phase`.
 const START: i32 = 1;
 const END: i32 = 2;
@@ -68,10 +73,14 @@ struct Packets<W> {
 
 impl<W: Write> Packets<W> {
     fn packet(&mut self, timestamp: Option<u64>, data: Data) -> io::Result<()> {
+        let first = std::mem::take(&mut self.first);
         let packet = TracePacket {
             timestamp,
             trusted_packet_sequence_id: Some(SEQUENCE),
-            sequence_flags: std::mem::take(&mut self.first).then_some(STATE_CLEARED),
+            interned_data: first.then(|| InternedData {
+                kernel_symbols: vec![InternedString { iid: TICK.0, text: TICK.1.to_vec() }],
+            }),
+            sequence_flags: first.then_some(STATE_CLEARED),
             data: Some(data),
         };
         // A vector has always room.
@@ -208,9 +217,10 @@ impl<'a, W: Write> Writer<'a, W> {
                 pid: self.pid(task),
                 prio: self.view.prio(task),
             }),
-            EventKind::Tick { .. } => {
-                Ftrace::HrtimerExpireEntry(HrtimerExpireEntry { now: event.time_ns as i64 })
-            }
+            EventKind::Tick { .. } => Ftrace::HrtimerExpireEntry(HrtimerExpireEntry {
+                now: event.time_ns as i64,
+                function: TICK.0,
+            }),
             EventKind::CgroupMove { task, to, .. } => Ftrace::CgroupAttachTask(CgroupAttachTask {
                 dst_id: to.0 as i32 + 1,
                 pid: self.pid(task),
@@ -238,7 +248,10 @@ impl<'a, W: Write> Writer<'a, W> {
         // A CPU beyond the trace's count is damage.
         let Some(bundle) = self.bundles.get_mut(cpu) else { return Ok(()) };
         let timestamp = Some(event.time_ns);
-        bundle.events.push(FtraceEvent { timestamp, pid, event: Some(ftrace) });
+        let in_interrupt = !running.is_idle()
+            && matches!(event.kind, EventKind::Waking { waker: TaskId::IDLE, .. });
+        let common_flags = in_interrupt.then_some(HARD_INTERRUPT);
+        bundle.events.push(FtraceEvent { timestamp, pid, common_flags, event: Some(ftrace) });
         if bundle.events.len() >= BUNDLE_EVENTS {
             self.bundle(cpu)?;
         }

@@ -1,0 +1,294 @@
+//! CTF traces (version 1.8) of LTTng's kernel tracer, and of perf (`perf data convert --to-ctf`): a folder, or a tar
+//! archive of it. Events are decoded by the description that the trace holds.
+//!
+//! Packets are read one at a time. A CPU may have several streams (channels): their events are merged by time.
+
+mod packets;
+mod source;
+mod tokens;
+mod tsdl;
+mod types;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use self::packets::{Packet, StreamFile};
+use self::source::Parts;
+use self::tsdl::{EventClass, Metadata};
+use self::types::{Bits, Values};
+use super::binary::Why;
+use super::collect::Collector;
+use super::error::ReadError;
+use super::interner::{Interner, Named, UNNAMED};
+use super::line::CPUS_MAX;
+use super::lttng::{self, Interrupts};
+use super::state_bits::StateBits;
+use super::stated::{Stated, Tasks};
+use crate::Trace;
+
+const NS_PER_S: u128 = 1_000_000_000;
+
+const REMEDY: &str = "print it with `babeltrace2 TRACE`, and give that text";
+
+/// Reads the trace in a folder; `None` where the folder holds none.
+pub(super) fn read_folder(name: &str, folder: &Path) -> Option<Result<Trace, ReadError>> {
+    match source::of_folder(folder) {
+        Ok(None) => None,
+        Ok(Some(parts)) => Some(read(name, &parts)),
+        Err(why) => Some(Err(damaged(name, why))),
+    }
+}
+
+/// Reads the trace in an archive; `None` where the archive holds none.
+pub(super) fn read_tar(name: &str, bytes: &[u8]) -> Option<Result<Trace, ReadError>> {
+    source::of_tar(bytes).map(|parts| read(name, &parts))
+}
+
+fn damaged(name: &str, why: Why) -> ReadError {
+    ReadError::Damaged { name: name.to_owned(), format: "a CTF trace", why, remedy: REMEDY }
+}
+
+fn read(name: &str, parts: &Parts) -> Result<Trace, ReadError> {
+    let text = description(&parts.metadata).map_err(|why| damaged(name, why))?;
+    let metadata = Metadata::parse(&text).map_err(|why| damaged(name, why))?;
+    let mut collector = Collector::new(None);
+    collector.position = ("packet", 0);
+    if parts.others > 0 {
+        let others = parts.others;
+        collector.first_of_all(|| format!("{others} more traces beside it were left out"));
+    }
+    let mut found = Vec::new();
+    for file in 0..parts.files.len() {
+        if let Some(why) = packets::find(&metadata, &parts.files, file, &mut found) {
+            collector.truncated(|| why);
+        }
+    }
+    let release = metadata.env.get("kernel_release");
+    release.into_iter().for_each(|release| collector.origin("kernel", release));
+    let reader = Reader {
+        metadata: &metadata,
+        files: &parts.files,
+        // perf's conversion does not name the kernel.
+        states: release.map_or(StateBits::Since4_14, |release| StateBits::of_release(release)),
+    };
+    let mut cpus: BTreeMap<u32, BTreeMap<(i64, i64), Vec<Packet>>> = BTreeMap::new();
+    for packet in found {
+        let key = (packet.stream, packet.instance);
+        cpus.entry(packet.cpu).or_default().entry(key).or_default().push(packet);
+    }
+    for (cpu, streams) in cpus {
+        reader.cpu(cpu, streams.into_values(), &mut collector);
+    }
+    collector.finish(name)
+}
+
+/// The text of the description, out of its packets if it is divided into such.
+fn description(bytes: &[u8]) -> Result<String, Why> {
+    const PACKET_MAGIC: [u8; 4] = [0x57, 0x1d, 0xd1, 0x75];
+    /// Magic(4) UUID(16) checksum(4) bits of content(4) bits of the packet(4) and five bytes more.
+    const HEAD_BYTES: usize = 37;
+    let first = bytes.trim_ascii_start().first();
+    if first.is_some_and(|byte| b"{\x1e".contains(byte)) {
+        return Err("it is of CTF 2, whose description is JSON".to_owned());
+    }
+    let mut reversed = PACKET_MAGIC;
+    reversed.reverse();
+    let is_big = bytes.starts_with(&reversed);
+    if !is_big && !bytes.starts_with(&PACKET_MAGIC) {
+        return Ok(String::from_utf8_lossy(bytes).into_owned());
+    }
+    let (mut text, mut rest) = (Vec::new(), bytes);
+    while !rest.is_empty() {
+        let number = |at: usize| {
+            let bytes: [u8; 4] = *rest.get(at..)?.first_chunk()?;
+            let number = if is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+            Some(number as usize / 8)
+        };
+        let at = bytes.len() - rest.len();
+        let sizes = number(24).zip(number(28)).filter(|(_, packet)| *packet >= HEAD_BYTES);
+        let (content, packet) =
+            sizes.ok_or_else(|| format!("byte {at} of its metadata: a packet that is damaged"))?;
+        let content = rest.get(HEAD_BYTES..content.min(rest.len()));
+        text.extend(content.ok_or_else(|| format!("byte {at} of its metadata: no content"))?);
+        rest = rest.get(packet..).unwrap_or_default();
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+struct Reader<'m> {
+    metadata: &'m Metadata,
+    files: &'m [StreamFile],
+    states: StateBits,
+}
+
+/// What comes next in a stream.
+enum Item {
+    Event(Stated),
+    Lost(u64),
+    Bad(String),
+}
+
+/// A stream of a CPU while it is read.
+struct Stream {
+    packets: std::vec::IntoIter<Packet>,
+    packet: Option<Packet>,
+    bytes: Vec<u8>,
+    /// The next bit of the packet.
+    at: u64,
+    clock: u64,
+    /// Of the packet before.
+    discarded: Option<u64>,
+    number: Option<i64>,
+    interrupts: Interrupts,
+    /// With its time, ticks of the clock.
+    next: Option<(u64, Item)>,
+}
+
+impl Reader<'_> {
+    /// Reads the streams of a CPU.
+    fn cpu(
+        &self,
+        cpu: u32,
+        streams: impl Iterator<Item = Vec<Packet>>,
+        collector: &mut Collector<'_>,
+    ) {
+        let mut interner = collector.interner.clone();
+        let mut streams: Vec<Stream> = streams.map(Stream::new).collect();
+        streams.iter_mut().for_each(|stream| self.advance(stream, &mut interner));
+        loop {
+            let heads = streams.iter_mut().filter(|stream| stream.next.is_some());
+            let first = heads.min_by_key(|stream| stream.next.as_ref().map(|(time, _)| *time));
+            let Some(stream) = first else { return };
+            if let Some((time, item)) = stream.next.take() {
+                match item {
+                    Item::Event(stated) => {
+                        collector.read += 1;
+                        collector.add(cpu, self.ns(time), stated);
+                    }
+                    Item::Lost(count) => collector.lost(cpu, count),
+                    Item::Bad(why) => collector.unreadable(&why),
+                }
+            }
+            self.advance(stream, &mut interner);
+        }
+    }
+
+    fn ns(&self, time: u64) -> u64 {
+        if u128::from(self.metadata.frequency) == NS_PER_S {
+            return time;
+        }
+        let ns = u128::from(time) * NS_PER_S / u128::from(self.metadata.frequency);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// Reads up to the next item of a stream.
+    fn advance(&self, stream: &mut Stream, interner: &mut Interner) {
+        stream.next = loop {
+            let Some(packet) = stream.packet else {
+                let Some(packet) = stream.packets.next() else { break None };
+                if let Some(item) = self.begin(stream, packet) {
+                    break Some((packet.begin, item));
+                }
+                continue;
+            };
+            if stream.at >= packet.content.min(stream.bytes.len() as u64 * 8) {
+                stream.packet = None;
+                continue;
+            }
+            break Some(match self.event(stream, &packet, interner) {
+                Some(event) => event,
+                None => {
+                    stream.packet = None;
+                    let name = &self.files[packet.file].name;
+                    let at = packet.at + stream.at / 8;
+                    (
+                        stream.clock,
+                        Item::Bad(format!("{name}, byte {at}: an event that is damaged")),
+                    )
+                }
+            });
+        };
+    }
+
+    /// Opens a packet. Returns what is to be said of it before its events.
+    fn begin(&self, stream: &mut Stream, packet: Packet) -> Option<Item> {
+        let before = stream.number.replace(packet.number.unwrap_or(0));
+        let missing = match (before, packet.number) {
+            (Some(before), Some(number)) => number.saturating_sub(before).saturating_sub(1).max(0),
+            _ => 0,
+        };
+        let known = std::mem::replace(&mut stream.discarded, packet.discarded);
+        let discarded = packet.discarded.map_or(0, |now| now.wrapping_sub(known.unwrap_or(0)));
+        // A packet of each that is missing had at least one event.
+        let lost = discarded.saturating_add(missing as u64);
+        (stream.packet, stream.at, stream.clock) = (Some(packet), packet.events_at, packet.begin);
+        match self.files[packet.file].source.read(packet.at, packet.bytes) {
+            Ok(bytes) => stream.bytes = bytes,
+            Err(e) => {
+                stream.packet = None;
+                return Some(Item::Bad(format!("{}: {e}", self.files[packet.file].name)));
+            }
+        }
+        (lost > 0).then_some(Item::Lost(lost))
+    }
+
+    /// Decodes an event; `None` when it is damaged.
+    fn event(
+        &self,
+        stream: &mut Stream,
+        packet: &Packet,
+        interner: &mut Interner,
+    ) -> Option<(u64, Item)> {
+        let Stream { bytes, at, clock, interrupts, .. } = stream;
+        let class = self.metadata.streams.get(&packet.stream)?;
+        let mut bits = Bits::new(bytes, *at, packet.content);
+        let mut values = Values::new(*clock);
+        if let Some(kind) = &class.event_header {
+            values.read(kind, "", &mut bits)?;
+        }
+        let id = values.number("id").unwrap_or(0);
+        let EventClass { name, context, fields } =
+            self.metadata.events.get(&(packet.stream, id))?;
+        for kind in [&class.event_context, context].into_iter().flatten() {
+            values.read(kind, "", &mut bits)?;
+        }
+        let contexts = values.found.len();
+        if let Some(kind) = fields {
+            values.read(kind, "", &mut bits)?;
+        }
+        // An event without a bit would never end.
+        (bits.at > *at).then_some(())?;
+        (*at, *clock) = (bits.at, values.clock);
+        let (contexts, fields) = values.found.split_at(contexts);
+        let (contexts, fields) = (lttng::Named(contexts), lttng::Named(fields));
+        let tid = contexts.number("tid").and_then(|tid| u32::try_from(tid).ok());
+        let procname = contexts.text("procname").map(|name| name.text());
+        let comm = procname.as_deref().unwrap_or(UNNAMED);
+        let running = tid.map(|pid| Named { pid, comm, prio: None });
+        let in_interrupt = interrupts.note(packet.cpu, name);
+        let mut tasks = Tasks { interner, running, in_interrupt };
+        let stated = lttng::stated(name, fields, |bits| self.states.state(bits), &mut tasks);
+        let item = match stated {
+            Some(stated) => Item::Event(stated),
+            None => Item::Bad(format!("{name} without its fields")),
+        };
+        Some((values.clock, item))
+    }
+}
+
+impl Stream {
+    fn new(mut packets: Vec<Packet>) -> Self {
+        packets.sort_by_key(|packet| packet.begin);
+        Self {
+            packets: packets.into_iter(),
+            packet: None,
+            bytes: Vec::new(),
+            at: 0,
+            clock: 0,
+            discarded: None,
+            number: None,
+            interrupts: Interrupts::default(),
+            next: None,
+        }
+    }
+}

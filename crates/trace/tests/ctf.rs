@@ -1,0 +1,159 @@
+//! CTF traces of LTTng are read: folders, and tar archives of them.
+
+use std::fs::File;
+use std::path::Path;
+
+use fairground_trace::{EventKind, ReadError, TaskId, Trace, read, read_file};
+use proptest::prelude::*;
+
+use crate::support::ctf_file::{CtfStream, WAKEUP, metadata, small, tar, write};
+
+fn of_folder(folder: &Path) -> Result<Trace, ReadError> {
+    read_file("folder", File::open(folder).expect("a folder"))
+}
+
+fn of_files(files: &[(String, Vec<u8>)]) -> Result<Trace, ReadError> {
+    read("trace.tar", &tar("session/kernel", files)[..])
+}
+
+/// Events in words, with the tasks' names and pids.
+fn words(trace: &Trace) -> Vec<String> {
+    let task = |id: TaskId| {
+        let info = &trace.tasks()[id.index()];
+        format!("{}:{}", info.comm, info.pid)
+    };
+    let of = |event: fairground_trace::Event| {
+        let what = match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                format!("{} {} -> {}", task(prev), prev_state.text(), task(next))
+            }
+            EventKind::Waking { task: id, waker, target_cpu } => {
+                format!("{} wakes {} on {target_cpu}", task(waker), task(id))
+            }
+            EventKind::Lost { count } => format!("lost {count}"),
+            EventKind::Fork { parent, child } => format!("{} forks {}", task(parent), task(child)),
+            EventKind::Wakeup { task: id, target_cpu } => format!("{} on {target_cpu}", task(id)),
+            kind => format!("{kind:?}"),
+        };
+        format!("{} {} {what}", event.time_ns, event.cpu)
+    };
+    trace.events().map(of).collect()
+}
+
+#[test]
+fn a_folder_and_an_archive_in_both_byte_orders() {
+    let wanted = [
+        "1000 0 swapper:0 R -> app:7",
+        "2000 0 app:7 wakes other:8 on 1",
+        "2100 1 other:8 on 1",
+        "2200 1 swapper:0 R -> other:8",
+        "2200 1 lost 9",
+        "2500 0 app:7 forks app:9",
+        // In an interrupt.
+        "2700 0 swapper:0 wakes late:10 on 0",
+        "9000 1 other:8 D -> swapper:0",
+        "134217733 0 app:7 S -> swapper:0",
+    ];
+    for big in [false, true] {
+        let files = small(big);
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("kernel"), &files);
+        let trace = of_folder(folder.path()).expect("a trace");
+        assert_eq!(words(&trace), wanted);
+        assert_eq!((trace.cpus, trace.loss.lost_events, trace.loss.unreadable), (2, 9, 0));
+        assert_eq!(trace.origin.kernel.as_deref(), Some("6.1.0-test"));
+        assert_eq!(trace.tasks()[1].nice, Some(0));
+        assert_eq!(words(&of_files(&files).expect("a trace")), wanted);
+        // The description may be plain, too.
+        let mut plain = files;
+        plain[0].1 = metadata(big).into_bytes();
+        assert_eq!(words(&of_files(&plain).expect("a trace")), wanted);
+    }
+}
+
+/// Two channels of a CPU are one sequence of events.
+#[test]
+fn channels_of_a_cpu_are_merged() {
+    let mut files = small(false);
+    let mut other = CtfStream::new(0, false);
+    other.wake(1_500, WAKEUP, (8, "other"), 1);
+    other.wake(2_650, WAKEUP, (8, "other"), 1);
+    other.packet();
+    let mut bytes = other.bytes();
+    // Another stream instance.
+    bytes[24] = 9;
+    files.push(("channel1_0".to_owned(), bytes));
+    let trace = of_files(&files).expect("a trace");
+    assert_eq!((trace.loss.clock_jumps, trace.len()), (0, 11));
+}
+
+#[test]
+fn a_packet_that_is_missing_is_a_loss() {
+    let mut stream = CtfStream::new(0, false);
+    stream.switch(1_000, (0, "swapper/0"), 0, (7, "app"));
+    stream.packet();
+    stream.number += 2;
+    stream.switch(5_000, (7, "app"), 1, (0, "swapper/0"));
+    stream.packet();
+    let files = [
+        ("metadata".to_owned(), metadata(false).into_bytes()),
+        ("channel0_0".to_owned(), stream.bytes()),
+    ];
+    let trace = of_files(&files).expect("a trace");
+    assert_eq!(words(&trace)[1], "1000 0 lost 2");
+}
+
+#[test]
+fn what_is_cut_off_keeps_its_whole_packets() {
+    let mut files = small(false);
+    let len = files[1].1.len();
+    files[1].1.truncate(len - 70);
+    let trace = of_files(&files).expect("a trace");
+    assert!(trace.loss.truncated || trace.loss.unreadable > 0, "{:?}", trace.loss);
+    assert!(words(&trace).contains(&"2000 0 app:7 wakes other:8 on 1".to_owned()));
+}
+
+#[test]
+fn what_is_no_trace_is_said() {
+    let said =
+        |files: &[(String, Vec<u8>)]| of_files(files).expect_err("it is refused").to_string();
+    let json = [("metadata".to_owned(), b"\x1e{\"type\":\"preamble\"}".to_vec())];
+    assert!(said(&json).contains("it is of CTF 2"), "{}", said(&json));
+    let wrong = [("metadata".to_owned(), b"/* CTF 1.8 */\n\nevent { id = ; };".to_vec())];
+    assert!(said(&wrong).contains("line 3 of its metadata"), "{}", said(&wrong));
+    let other = [("notes.txt".to_owned(), b"hello".to_vec())];
+    assert!(said(&other).contains("this is a tar archive"), "{}", said(&other));
+    let folder = tempfile::tempdir().unwrap();
+    let empty = of_folder(folder.path()).expect_err("nothing in it").to_string();
+    assert!(empty.contains("this is a folder"), "{empty}");
+    let stream = read("channel0_0", &small(false)[1].1[..]).expect_err("a part").to_string();
+    assert!(stream.contains("a stream of a CTF trace"), "{stream}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Damage anywhere is counted or refused, in bounded time.
+    #[test]
+    fn damage_is_no_panic(
+        file in 0..3_usize,
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        end in any::<prop::sample::Index>(),
+    ) {
+        let mut files = small(false);
+        if file == 0 {
+            files[0].1 = metadata(false).into_bytes();
+        }
+        let bytes = &mut files[file].1;
+        let (at, end) = (at.index(bytes.len()), end.index(bytes.len()));
+        bytes[at] = byte;
+        if let Err(error) = of_files(&files) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+        files[file].1.truncate(end);
+        if let Err(error) = of_files(&files) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
