@@ -36,14 +36,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         return drawn::reproduce(cli, args, &experiment, draw);
     }
     pictures::prepare(&args.page)?;
-    let (runs, left_out): (Vec<_>, Vec<_>) = experiment
-        .runs()?
-        .into_iter()
-        .partition(|run| args.target == RunsOn::All || run.is_simulated());
-    if runs.is_empty() {
-        return Err(Failure::new(format_args!("{name}: every run is on a real kernel"))
-            .help("leave out `--target sim`"));
-    }
+    let (runs, left_out) = wanted(&experiment, args.target)?;
     let mut figures: BTreeMap<String, Figures> =
         experiment.given.iter().map(|g| (g.name.clone(), Figures::from(g))).collect();
     let mut tables = Vec::new();
@@ -99,6 +92,20 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let drawn = pictures::write_experiment(&args.page, &document, &experiment, &figures);
     present::print_drawn(&document, cli, drawn)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
+}
+
+/// The runs of an experiment that are made, and those that are left out.
+fn wanted(experiment: &Experiment, target: RunsOn) -> Result<(Vec<Run>, Vec<Run>), Failure> {
+    let is_wanted = |run: &Run| target == RunsOn::All || run.is_simulated();
+    let (runs, left_out): (Vec<_>, Vec<_>) = experiment.runs()?.into_iter().partition(is_wanted);
+    if runs.is_empty() && !left_out.is_empty() {
+        return Err(Failure::new(format_args!(
+            "{}: every run is on a real kernel",
+            experiment.name
+        ))
+        .help("leave out `--target sim`"));
+    }
+    Ok((runs, left_out))
 }
 
 /// The runs on real kernels that were not possible here, by the reason.
@@ -278,12 +285,10 @@ fn find(name: &str) -> Result<Experiment, Failure> {
     if !name.contains('/') && !name.ends_with(".toml") {
         let known = || BUILT_IN.iter().map(|(known, _)| *known);
         let begun = known().find(|known| known.starts_with(name));
-        let near = begun.or_else(|| did_you_mean(name, known())).unwrap_or("slice-2009");
+        let near = begun.or_else(|| did_you_mean(name, known()));
+        let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
         return Err(Failure::new(format_args!("there is no experiment `{name}`")).help(
-            format_args!(
-                "did you mean `{near}`? `fairground reproduce` lists them; a file is given by its \
-                 path"
-            ),
+            format_args!("{near}`fairground reproduce` lists them; a file is given by its path"),
         ));
     }
     let text = read_text(name).map_err(|e| Failure::io(name, &e))?;

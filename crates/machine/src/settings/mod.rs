@@ -23,6 +23,8 @@ pub use words::Words;
 
 /// Maximum names in a message.
 const LISTED_MAX: usize = 8;
+/// What lists the variables of a scheduler.
+const LISTING: &str = "`fairground sched show`";
 
 /// One change of a tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ impl Setting {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The scheduler has no such variable.
-    #[error("the scheduler `{policy}` has no variable `{name}`{}", suggestion(.nearest))]
+    #[error("the scheduler `{policy}` has no variable `{name}`{}", suggestion(.nearest, LISTING))]
     Unknown {
         /// The scheduler.
         policy: String,
@@ -100,12 +102,13 @@ impl SettingError {
     }
 }
 
-fn suggestion(nearest: &[String]) -> String {
+/// The end of a message about an unknown name: the names that are near, and what lists all.
+pub(crate) fn suggestion(nearest: &[String], listing: &str) -> String {
     match nearest {
         [] => " (it has none at all)".to_owned(),
         [one] => format!("; did you mean `{one}`?"),
         [most @ .., last] => format!(
-            "; the nearest are `{}` and `{last}`, and `fairground sched show` lists all",
+            "; the nearest are `{}` and `{last}`, and {listing} lists all",
             most.join("`, `")
         ),
     }
