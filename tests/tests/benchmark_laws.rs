@@ -70,7 +70,7 @@ fn requests_are_no_quicker_than_their_work() {
 }
 
 /// Every benchmark of the library, small, and the mark by which it counts.
-const BENCHMARKS: [(&str, &str); 12] = [
+const BENCHMARKS: [(&str, &str); 14] = [
     ("slice:4,report=50ms", "answer"),
     ("fairtest:2", ""),
     ("massive_intr:6,start=5ms", "round"),
@@ -79,6 +79,8 @@ const BENCHMARKS: [(&str, &str); 12] = [
     ("hackbench:1,fds=5,loops=5,over=sockets", "hackbench round"),
     ("pipe-chain:dd", "1024 writes"),
     ("pipe-chain:xterm", "read"),
+    ("audio:2", "audio period"),
+    ("drag", "frame"),
     ("netperf-stream", "1 MiB"),
     ("volano:1,users=6", "100 messages"),
     ("aim7:6", "job"),
