@@ -195,13 +195,21 @@ impl Timeline {
 
     fn merge(&mut self) {
         let max = self.slices_max.max(self.lanes.len());
+        // What came since the last time may be enough.
+        if self.slices > max && self.together_below_ns > 0 {
+            self.merge_below();
+        }
         while self.slices > max && self.together_below_ns <= self.end_ns - self.start_ns {
             self.together_below_ns = (2 * self.together_below_ns).max(TOGETHER_MIN_NS);
-            for lane in &mut self.lanes {
-                *lane = put_together(lane, self.together_below_ns);
-            }
-            self.slices = self.lanes.iter().map(Vec::len).sum();
+            self.merge_below();
         }
+    }
+
+    fn merge_below(&mut self) {
+        for lane in &mut self.lanes {
+            *lane = put_together(lane, self.together_below_ns);
+        }
+        self.slices = self.lanes.iter().map(Vec::len).sum();
     }
 
     /// Slices shorter than this were merged, ns; `None`: nothing was merged.
@@ -299,6 +307,17 @@ mod tests {
         assert!(timeline.together_below_ns().is_some_and(|ns| ns >= 100));
         assert!(timeline.lanes[0].iter().all(|drawn| drawn.is_several));
         assert_eq!(timeline.lanes[0].last().map(|drawn| drawn.slice.end_ns), Some(9_995));
+    }
+
+    #[test]
+    fn slices_are_merged_no_more_than_is_needed_however_many_come() {
+        const SLICES: u64 = 300_000;
+        let mut timeline = Timeline::new((0, SLICES * 10), 1, names(2), 1000);
+        (0..SLICES).for_each(|i| timeline.push_cpu(0, slice(i * 10, i * 10 + 10, (i % 2) as u32)));
+        let timeline = timeline.finished();
+        let below_ns = timeline.together_below_ns().expect("they are merged");
+        assert!(timeline.slices() <= 1000 && timeline.slices() > 300, "{}", timeline.slices());
+        assert!(below_ns <= 4 * SLICES * 10 / 1000, "{below_ns} ns");
     }
 
     #[test]
