@@ -40,7 +40,7 @@ fn again(name: &str, workload: &Workload) -> (String, Workload) {
 #[test]
 fn what_is_right_is_read() {
     let files = files("good");
-    assert_eq!(files.len(), 13);
+    assert_eq!(files.len(), 14);
     for (name, text) in files {
         let RtApp { workload, notes } = read(&name, &text);
         let toml = to_toml(&workload);

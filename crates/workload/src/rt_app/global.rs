@@ -67,6 +67,7 @@ impl Reader<'_> {
             match key {
                 "default_policy" => {
                     self.global.policy = self.policy(key, value).unwrap_or(SchedPolicy::Other);
+                    self.global.is_idle = value.text() == Some(IDLE);
                 }
                 "pi_enabled" => self.global.pi_enabled = self.truth(key, value).unwrap_or(false),
                 "io_device" => {
@@ -142,23 +143,29 @@ impl Reader<'_> {
 
     /// A scheduling policy, a real-time one with rt-app's default priority.
     pub(super) fn policy(&mut self, key: &str, value: &Value) -> Option<SchedPolicy> {
-        const ALL: [&str; 6] = [
-            "SCHED_OTHER",
-            "SCHED_BATCH",
-            "SCHED_IDLE",
-            "SCHED_FIFO",
-            "SCHED_RR",
-            "SCHED_DEADLINE",
-        ];
+        const ALL: [&str; 6] =
+            ["SCHED_OTHER", "SCHED_BATCH", IDLE, "SCHED_FIFO", "SCHED_RR", "SCHED_DEADLINE"];
         let policy = self.text(key, value)?;
         match policy {
             "SCHED_OTHER" => return Some(SchedPolicy::Other),
+            "SCHED_BATCH" => {
+                let text = "`SCHED_BATCH` runs as SCHED_OTHER, which is the same class: a hint about \
+                            wake-ups is left out";
+                self.note(&value.span, text);
+                return Some(SchedPolicy::Other);
+            }
+            IDLE => {
+                let text = "`SCHED_IDLE` runs as SCHED_OTHER of nice 19, the least of that class: a \
+                            weight of 15 and not of 3";
+                self.note(&value.span, text);
+                return Some(SchedPolicy::Other);
+            }
             "SCHED_FIFO" => return Some(SchedPolicy::Fifo(RT_APP_PRIORITY)),
             "SCHED_RR" => return Some(SchedPolicy::Rr(RT_APP_PRIORITY)),
             _ => {}
         }
         if ALL.contains(&policy) {
-            let help = "write \"SCHED_OTHER\", whose `priority` is a nice value, \"SCHED_FIFO\" or \"SCHED_RR\"";
+            let help = "write \"policy\" : \"SCHED_FIFO\" with a \"priority\", which runs before all others, too";
             let message = format!("`{policy}`: no task here has this policy");
             self.problem(value.span.clone(), message, help);
             return None;
@@ -189,6 +196,9 @@ impl Reader<'_> {
         self.note(&value.span, text);
     }
 }
+
+/// The policy whose tasks run when no other wants to.
+pub(super) const IDLE: &str = "SCHED_IDLE";
 
 fn is_truth(value: &Value) -> bool {
     matches!(value.kind, Kind::Truth(_))

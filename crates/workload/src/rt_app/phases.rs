@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::events::{EVENTS, event_of, has_event};
+use super::global::IDLE;
 use super::json::{Member, Value};
 use super::reader::Reader;
 use super::steps::{Steps, Thread};
@@ -23,6 +24,8 @@ pub(super) const SETTINGS: [&str; 10] = [
     "util_max",
     "taskgroup",
 ];
+/// The nice value in place of SCHED_IDLE.
+const NICE_OF_IDLE: i8 = 19;
 /// The largest value of a clamp (`SCHED_CAPACITY_SCALE`).
 const CLAMP_MAX: i64 = 1_024;
 
@@ -167,6 +170,12 @@ impl Reader<'_> {
             return Settings { policy: policy.filter(|_| changes), ..Settings::default() };
         }
         let nice = given.and_then(|value| self.integer("priority", value, -20..=19));
+        // No nice value counts under SCHED_IDLE.
+        let is_idle = match value {
+            Some(value) => value.text() == Some(IDLE),
+            None => before.is_none() && self.global.is_idle,
+        };
+        let nice = if is_idle { Some(NICE_OF_IDLE) } else { nice };
         let leaves = kept.priority().is_some();
         let policy = (leaves || before.is_none()).then_some(SchedPolicy::Other);
         let nice = nice.or((leaves && before.is_some()).then_some(0));

@@ -38,6 +38,8 @@ pub(super) struct Global {
     pub(super) mem_buffer: u64,
     /// The policy of threads that name none.
     pub(super) policy: SchedPolicy,
+    /// The default policy is SCHED_IDLE.
+    pub(super) is_idle: bool,
 }
 
 impl Default for Global {
@@ -48,6 +50,7 @@ impl Default for Global {
             has_device: false,
             mem_buffer: RT_APP_MEM_BUFFER,
             policy: SchedPolicy::Other,
+            is_idle: false,
         }
     }
 }
