@@ -10,6 +10,7 @@ use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_session::{
     CHUNK_NS, EngineChoice, Failure, Outcome, TargetReport, TimersChoice, Watch, find_workload,
+    parse_time_if,
 };
 
 use super::plan::RunPlan;
@@ -74,13 +75,18 @@ pub(super) fn plural(runs: u64) -> String {
     format!("{runs} run{}", if runs == 1 { "" } else { "s" })
 }
 
+/// The length of a run; the workload is read only where it states the length.
 fn length_ns(run: &Run) -> u64 {
+    let stated = parse_time_if("--duration", run.spec.machine.duration.as_deref());
+    if let Ok(Some(ns)) = stated {
+        return ns;
+    }
     let workload = find_workload(&run.spec.workload);
     workload.and_then(|workload| run.spec.duration_ns(&workload)).unwrap_or(0)
 }
 
-/// Runs everything, says before how much it is, and returns what `keep` makes of each outcome, in the order of `runs`, whatever the order in which
-/// they finish. After a simulation has failed, no further real kernel is booted.
+/// Runs everything, says before how much it is, and returns what `keep` makes of each outcome, in the order of `runs`,
+/// whatever the order in which they finish. After a simulation has failed, no further real kernel is booted.
 pub(super) fn run_all<T: Send>(
     quiet: bool,
     name: &str,
