@@ -136,7 +136,7 @@ pub(super) fn run_all<T: Send>(
                 progress.tick();
             }
         });
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(&work)).collect();
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         let ends: Vec<_> = handles.into_iter().map(thread::ScopedJoinHandle::join).collect();
         is_done.store(true, Ordering::Relaxed);
         ticker.thread().unpark();
