@@ -83,7 +83,7 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Write a recording of any kind as ftrace text, for Perfetto, for Chrome's trace viewer, or as a table
     Convert(ConvertArgs),
-    /// Measure a recording: trace.dat, perf.data, Perfetto, `perf sched script` or ftrace text
+    /// Measure a recording: trace.dat, perf.data, Perfetto, CTF, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
     /// Report what is wrong in a recording: ranked findings, their evidence, and the command that shows more
     Diagnose(DiagnoseArgs),
@@ -207,7 +207,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// A recording: trace.dat, perf.data, Perfetto or text, also compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
@@ -217,13 +217,13 @@ pub(crate) struct AnalyzeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiagnoseArgs {
-    /// A recording: trace.dat, perf.data, Perfetto or text, also compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// A recording: trace.dat, perf.data, Perfetto or text, also compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) sched: SchedulerSpec,

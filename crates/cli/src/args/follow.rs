@@ -7,7 +7,7 @@ use fairground_session::{EngineChoice, NullLoadsChoice, SEED_DEFAULT, TopologySp
 
 #[derive(Debug, Args)]
 pub(crate) struct FollowArgs {
-    /// A recording: trace.dat, perf.data, Perfetto or text, also compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
 
     /// The scheduler whose decisions are compared: a name (`eevdf`), a name with a parameter set (`cfs@6.1`), an object

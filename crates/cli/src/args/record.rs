@@ -48,7 +48,7 @@ pub(crate) struct RecordArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// A recording: trace.dat, perf.data, Perfetto or text, also compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.perfetto-trace` is for Perfetto, `.json`
     /// for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout

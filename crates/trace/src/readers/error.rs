@@ -87,7 +87,7 @@ pub enum ReadError {
 }
 
 const HOW_TO_RECORD: &str = "\
-expected: trace.dat, perf.data, a Perfetto trace, or text of `perf sched script`, `perf script`, ftrace (trace, \
+expected: trace.dat, perf.data, a Perfetto or CTF trace, or text of `perf sched script`, `perf script`, ftrace (trace, \
 trace_pipe) or `trace-cmd report`, with at least sched_switch
 to record two seconds of this machine, as root:
   fairground record --duration 2s -o recording.dat

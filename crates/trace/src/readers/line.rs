@@ -249,6 +249,10 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
             return Some((name, fields));
         }
     }
+    // A call that the function tracer recorded.
+    if text[end..].starts_with(" <-") {
+        return Some(("function", text));
+    }
     let name = word.strip_suffix(':')?;
     let bare = name.split_once(':').map_or(name, |(_, event)| event);
     // One blank separates; further ones are padding, except in marks, which are not padded.
@@ -320,6 +324,7 @@ mod tests {
         );
         assert!(parse("a-7  1dNh5.  12us : e: f").expect("a line").in_interrupt);
         assert_eq!(line("a-7 [001] 1.5: (+12)  e: f").4, "e");
+        assert_eq!(line("a-7 3dNs7    1us : try_to_wake_up <-wake_up_process").4, "function");
         let why = parse("a-7 [001] d..2. 4711: sched_switch: x").expect_err("no time");
         assert!(why.starts_with("the time is a count"), "{why}");
         let why = parse("a-7 [000]25704150421857: sched_switch: x").expect_err("no time");

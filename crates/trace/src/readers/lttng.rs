@@ -97,6 +97,10 @@ pub(super) fn stated(
             parent: fields.task("parent_", tasks)?,
             child: fields.task("child_", tasks)?,
         },
+        "sched_stat_runtime" => EventKind::Charge {
+            task: fields.task("", tasks)?,
+            runtime_ns: fields.number("runtime")? as u64,
+        },
         "sched_process_exit" => EventKind::Exit { task: fields.task("", tasks)? },
         _ => return Some(Stated::Other),
     }))

@@ -52,7 +52,7 @@ fn read(name: &str, parts: &Parts) -> Result<Trace, ReadError> {
     let text = description(&parts.metadata).map_err(|why| damaged(name, why))?;
     let metadata = Metadata::parse(&text).map_err(|why| damaged(name, why))?;
     let mut collector = Collector::new(None);
-    collector.position = ("packet", 0);
+    collector.position = ("event", 0);
     if parts.others > 0 {
         let others = parts.others;
         collector.first_of_all(|| format!("{others} more traces beside it were left out"));
@@ -166,7 +166,10 @@ impl Reader<'_> {
                         collector.add(cpu, self.ns(time), stated);
                     }
                     Item::Lost(count) => collector.lost(cpu, count),
-                    Item::Bad(why) => collector.unreadable(&why),
+                    Item::Bad(why) => {
+                        collector.position.1 = collector.read;
+                        collector.unreadable(&why);
+                    }
                 }
             }
             self.advance(stream, &mut interner);
