@@ -14,6 +14,7 @@
 //! costs modern
 //! cost syscall_ns=0
 //! topology 1x2x1
+//! command_pid 4711
 //! ```
 
 /// The longest value, bytes.
@@ -73,6 +74,8 @@ pub struct Origin {
     pub cost: Vec<(String, u64)>,
     /// The topology, as `--topology` takes it; of a topology file, its description.
     pub topology: Option<String>,
+    /// The pid of the command that was recorded: with all that it started, the load of interest.
+    pub command_pid: Option<u32>,
 }
 
 /// A line that cannot be taken over.
@@ -123,6 +126,7 @@ impl Origin {
             known("cost", is_name(name).then(|| format!("{name}={value}")));
         }
         known("topology", self.topology.clone());
+        known("command_pid", self.command_pid.map(|pid| pid.to_string()));
         lines
     }
 
@@ -155,6 +159,11 @@ impl Origin {
                 let hz = value.parse().ok().filter(is_hz);
                 self.hz = hz.or(self.hz);
                 hz.is_some()
+            }
+            "command_pid" => {
+                let pid = value.parse().ok();
+                self.command_pid = pid.or(self.command_pid);
+                pid.is_some()
             }
             "setting" => {
                 let entry = assignment(value).filter(|_| self.settings.len() < ENTRIES_MAX);
@@ -215,7 +224,7 @@ mod tests {
         /// character.
         #[test]
         fn what_is_taken_comes_back(lines in prop::collection::vec(
-            ("(target|scheduler|setting|kernel|hz|feature|tunable|timers|costs|cost|topology|else)",
+            ("(target|scheduler|setting|kernel|hz|feature|tunable|timers|costs|cost|topology|command_pid|else)",
              prop_oneof!["[a-z_]{1,3}=[0-9]{1,9}", "(sim|kernel|[0-9]{1,6})", "\\PC{0,9}", any::<String>()]),
             0..20,
         )) {
@@ -239,6 +248,7 @@ mod tests {
             ("hz", "0"),
             ("hz", "10001"),
             ("hz", "fast"),
+            ("command_pid", "-1"),
             ("target", "moon"),
             ("setting", "alone"),
             ("setting", "=5"),

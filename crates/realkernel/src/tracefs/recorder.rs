@@ -91,6 +91,11 @@ impl Recorder {
         self.snapshot.iter_mut().for_each(Snapshot::add_tasks);
     }
 
+    /// The recording is of this command and all that it starts.
+    pub(super) fn set_command(&mut self, pid: Option<u32>) {
+        self.snapshot.iter_mut().for_each(|snapshot| snapshot.origin.command_pid = pid);
+    }
+
     /// Prepares a recording without turning it on.
     pub(super) fn prepare(job: &RecordingJob, overwrite: bool) -> Result<Self, RecordError> {
         let instance = Instance::make(&mounted::tracefs()?)?;

@@ -60,7 +60,7 @@ impl Session {
         let failed = |source| RecordError::Command { command: self.name(), source };
         // Before any thread is created, which could otherwise receive the signals.
         let mut signals = Signals::hold().map_err(failed)?;
-        let recorder = Recorder::start_streaming(job, folder)?;
+        let mut recorder = Recorder::start_streaming(job, folder)?;
         let start = Instant::now();
         let mut child = match self.command.split_first() {
             Some((program, arguments)) => {
@@ -68,6 +68,7 @@ impl Session {
             }
             None => None,
         };
+        recorder.set_command(child.as_ref().map(Child::id));
         let end = self.wait(&signals, start, &mut child, report).map_err(failed);
         if end.is_err() {
             child.iter_mut().for_each(|child| drop(child.kill()));

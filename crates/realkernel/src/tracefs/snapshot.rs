@@ -30,7 +30,7 @@ const SHARES_OF_100: u64 = 1024;
 /// The description of this machine while a recording begins. What cannot be read is unknown.
 #[derive(Debug)]
 pub(super) struct Snapshot {
-    origin: Origin,
+    pub(super) origin: Origin,
     cgroups: Cgroups,
     tasks: BTreeMap<u32, TaskInfo>,
 }

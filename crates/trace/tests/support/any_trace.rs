@@ -101,6 +101,7 @@ prop_compose! {
         tunables in prop::collection::vec(("[a-z_]{1,9}", "[ -~]{0,9}"), 0..3),
         features in prop::collection::vec("[A-Z_]{1,9}", 0..3),
         hz in proptest::option::of(1..=10_000_u32),
+        command_pid in proptest::option::of(any::<u32>()),
         cost in prop::collection::vec(("[a-z_]{1,9}", any::<u64>()), 0..3),
     ) -> Origin {
         let [scheduler, kernel, timers, costs, topology] =
@@ -117,6 +118,7 @@ prop_compose! {
             costs,
             cost,
             topology,
+            command_pid,
         }
     }
 }
