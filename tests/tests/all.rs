@@ -13,6 +13,7 @@ mod cfs_groups;
 mod cfs_laws;
 mod cfs_releases;
 mod cfs_rules;
+mod compared_recordings;
 mod containers;
 mod determinism;
 mod diagnose_rules;

@@ -6,6 +6,7 @@ mod cgroups;
 mod contention;
 mod counters;
 mod definition_pages;
+mod difference;
 mod files;
 mod laws;
 mod open_waits;

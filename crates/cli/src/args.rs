@@ -75,7 +75,8 @@ pub(crate) enum Format {
 pub(crate) enum Command {
     /// Run a workload under a scheduler in the simulated machine
     Run(RunArgs),
-    /// Run a workload under several schedulers or settings, one column each
+    /// Run a workload under several schedulers or settings, one column each; or compare recordings: which tasks lost
+    /// time, and what took it
     Compare(CompareArgs),
     /// Show a simulated run, or this machine (root), while it goes on: which tasks run, which wait, and their shares
     Top(TopArgs),
@@ -199,6 +200,15 @@ pub(crate) struct RunArgs {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) run: RunSpec,
+    /// Recordings. With a recording in place of the workload, what differs between the two; behind a workload, a
+    /// column each
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recordings: Vec<String>,
+    /// Recordings after a change, to be compared with those before it: several a side give intervals
+    #[arg(long, value_name = "RECORDING", num_args = 1.., help_heading = "Recordings")]
+    pub(crate) against: Vec<String>,
+    #[command(flatten)]
+    pub(crate) of: TreeArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -215,10 +225,27 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) page: PageArgs,
 }
 
+/// Which tasks a result is about.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tasks")]
+pub(crate) struct TreeArgs {
+    /// About the tasks of this name or pid, and those that they started; several with commas. A recording of `record --
+    /// COMMAND` is about the command without it
+    #[arg(long, value_name = "TASK", value_delimiter = ',')]
+    pub(crate) tree: Vec<String>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DiagnoseArgs {
     /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
+    /// A second one, made after a change: which findings are new, gone or grown
+    pub(crate) after: Option<String>,
+    #[command(flatten)]
+    pub(crate) of: TreeArgs,
+    /// Also findings about other tasks than those of the recorded command, or of --tree
+    #[arg(long, help_heading = "Tasks")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

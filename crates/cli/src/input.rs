@@ -1,12 +1,14 @@
 //! What the options of several commands ask for, with progress and notes on stderr.
 
-use fairground_analysis::{Analysed, Options};
+use std::path::Path;
+
+use fairground_analysis::{Analysed, Options, command_tree, tasks_called, tree};
 use fairground_session::{
     Failure, Recording, RunSpec, analyse_recording_watched, parse_time_if, read_recording_watched,
 };
 use fairground_workload::Workload;
 
-use crate::args::ShowArgs;
+use crate::args::{ShowArgs, TreeArgs};
 use crate::progress::reading;
 use crate::talk;
 
@@ -48,4 +50,41 @@ pub(crate) fn say(notes: &[String]) {
     for note in notes {
         talk::say(format!("note: {note}"));
     }
+}
+
+/// Whether an argument names a recording: stdin, or a file that is no workload's.
+pub(crate) fn is_recording(argument: &str) -> bool {
+    let path = Path::new(argument);
+    argument == "-" || (path.is_file() && !is_workload_file(argument))
+}
+
+/// Whether a name is that of a workload file.
+pub(crate) fn is_workload_file(argument: &str) -> bool {
+    let extension = Path::new(argument).extension();
+    extension.is_some_and(|extension| extension == "toml" || extension == "json")
+}
+
+/// By task: whether a result is about it. `None`: about all.
+///
+/// # Errors
+/// No task is called so.
+pub(crate) fn asked_tasks(
+    args: &TreeArgs,
+    Recording { name, trace }: &Recording,
+) -> Result<Option<Vec<bool>>, Failure> {
+    if args.tree.is_empty() {
+        return Ok(command_tree(trace));
+    }
+    let mut roots = Vec::new();
+    for called in &args.tree {
+        let found = tasks_called(trace, called);
+        if found.is_empty() {
+            return Err(Failure::new(format_args!(
+                "{name}: no task has the name or pid `{called}`"
+            ))
+            .help(format_args!("`fairground analyze {name} --per task` lists the tasks")));
+        }
+        roots.extend(found);
+    }
+    Ok(Some(tree(trace, &roots)))
 }

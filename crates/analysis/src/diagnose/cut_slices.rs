@@ -1,7 +1,7 @@
 //! Slices cut by a sleeper.
 
 use super::facts::Cuts;
-use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, ratio_ppm};
+use super::{Case, Fact, Family, Finding, RECORDING, Rule, Verdict, ratio_ppm};
 
 /// A task that comes on the CPU later than this after its wake-up did not preempt: it was picked at a tick, or at
 /// the end of a slice. A quarter of the shortest tick (1 ms at HZ 1000), and far more than an interrupt needs, ns.
@@ -75,7 +75,7 @@ fn finding(case: &Case<'_>, victim: usize, all: Cuts) -> Finding {
         finding.tasks.extend(case.tasks_of(victim));
     }
     finding.add("sleeper", Fact::Text(by.to_owned()));
-    finding.add("feature", Fact::Text("wake-up preemption with credit for sleep".to_owned()));
+    finding.add("feature", Fact::Text("wake-up preemption".to_owned()));
     finding.add("cuts by it", Fact::Count(firsts.count));
     finding.add("cuts by it, a second", case.rate(firsts.count));
     let wakeups = case.facts.wakeups[first];
@@ -96,12 +96,15 @@ fn finding(case: &Case<'_>, victim: usize, all: Cuts) -> Finding {
     finding.add("loss: CPU time from cut to the next slice", Fact::Ns(all.taken_ns));
     finding.add("loss, of all CPU time", Fact::Ppm(finding.severity_ppm));
     finding.meaning =
-        "In CFS the feature is FAIR_SLEEPERS or NEW_FAIR_SLEEPERS, GENTLE_FAIR_SLEEPERS and \
-        WAKEUP_PREEMPTION. The loss holds the sleepers' own work and the switches to and from \
-        them; caches that go cold are not in a recording."
+        "The loss holds the sleepers' own work and the switches to and from them; caches that go \
+        cold are not in a recording."
             .to_owned();
-    finding.command =
-        format!("replay {RECORDING} --sched cfs@2.6.27-sle11 --set NEW_FAIR_SLEEPERS=on,off");
+    finding.command = match Family::of(&case.trace.origin) {
+        Family::Eevdf { .. } => {
+            format!("replay {RECORDING} --sched eevdf --set RUN_TO_PARITY=on,off")
+        }
+        _ => format!("replay {RECORDING} --sched cfs@2.6.27-sle11 --set NEW_FAIR_SLEEPERS=on,off"),
+    };
     finding
 }
 

@@ -19,8 +19,13 @@ mod idle;
 mod imbalance;
 mod ping_pong;
 mod queue;
+mod scheduler;
 mod tail;
+mod two;
 mod waiting;
+
+pub use scheduler::Family;
+pub use two::{ChangedFinding, Fate, compare_findings};
 
 use crate::{Analysis, Options};
 use facts::{Facts, TaskFacts};
@@ -147,6 +152,9 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What the figures mean and what they cannot say.
     pub meaning: String,
+    /// What can be set about it, under the scheduler that the recording was made under; empty where nothing depends on
+    /// the scheduler.
+    pub advice: String,
     /// The arguments of the command that shows more, with [`RECORDING`] for the recording's name.
     pub command: String,
 }
@@ -161,6 +169,7 @@ impl Finding {
             cpus: Vec::new(),
             evidence: Vec::new(),
             meaning: String::new(),
+            advice: String::new(),
             command: String::new(),
         }
     }
@@ -186,6 +195,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// The rules that could not judge this trace, and why.
     pub not_judged: Vec<(Rule, &'static str)>,
+    /// The scheduler that the recording was made under; empty where the recording does not say.
+    pub scheduler: String,
     /// Cuts and slow wake-ups that were not counted, because there were more pairs of groups than [`PAIRS_MAX`].
     pub not_counted: u64,
 }
@@ -207,7 +218,12 @@ impl Diagnosis {
     pub fn with(trace: &Trace, analysis: &Analysis) -> Self {
         let facts = collector::collect(trace, analysis);
         let case = Case { trace, analysis, facts: &facts };
-        let mut diagnosis = Self { not_counted: facts.dropped_pairs, ..Self::default() };
+        let family = Family::of(&trace.origin);
+        let mut diagnosis = Self {
+            scheduler: scheduler::describe(&trace.origin),
+            not_counted: facts.dropped_pairs,
+            ..Self::default()
+        };
         for rule in Rule::ALL {
             let verdict = match analysis.machine.lacks_switches {
                 true => Verdict::NotJudged("the recording has no sched_switch"),
@@ -215,7 +231,10 @@ impl Diagnosis {
             };
             match verdict {
                 Verdict::Nothing => {}
-                Verdict::Found(finding) => diagnosis.findings.push(finding),
+                Verdict::Found(mut finding) => {
+                    finding.advice = family.advice(rule).unwrap_or_default();
+                    diagnosis.findings.push(finding);
+                }
                 Verdict::NotJudged(why) => diagnosis.not_judged.push((rule, why)),
             }
         }

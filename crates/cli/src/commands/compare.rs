@@ -1,29 +1,60 @@
-//! `compare`: one workload under several schedulers and settings, on one target or on several.
+//! `compare`: one workload under several schedulers and settings, on one target or on several, and beside recordings.
 
 use std::process::ExitCode;
 
+use fairground_analysis::{Analysis, Options};
 use fairground_report::Document;
-use fairground_session::{Failure, Outcome};
+use fairground_session::{Failure, Outcome, Recording};
 
+use super::compare_recordings;
 use super::plan::{Ran, RunPlan};
 use crate::args::{Cli, CompareArgs};
-use crate::input::{find_workload, measuring_options};
+use crate::input::{find_recording, find_workload, interval_ns, measuring_options};
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
+    if let Some(sides) = compare_recordings::sides(args)? {
+        return compare_recordings::compare(cli, args, sides);
+    }
     let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
+    let recordings = recordings(cli, args)?;
+    let recorded: Vec<Pictured<'_>> = recordings
+        .iter()
+        .map(|(Recording { name, trace }, analysis)| Pictured {
+            label: name,
+            analysis,
+            trace,
+            numbers: &[],
+        })
+        .collect();
     let sample = args.page.is_wanted();
     // Only a page shows events.
     let plan =
         RunPlan { sample, keep_events: sample, ..RunPlan::new(&args.run, &workload, options) };
-    let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, (None, None))?;
-    let Compared { document, ran, code } = compared;
-    let drawn = pictures::write(&args.page, &document, &ran.pictured());
+    let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, (&recorded, None))?;
+    let Compared { mut document, ran, code } = compared;
+    for (recording, analysis) in &recordings {
+        let notes = present::loss_notes(&recording.name, &analysis.irregularities);
+        document.notes.extend(notes);
+    }
+    let pictured: Vec<Pictured<'_>> = recorded.iter().copied().chain(ran.pictured()).collect();
+    let drawn = pictures::write(&args.page, &document, &pictured);
     present::print_drawn(&document, cli, drawn)?;
     Ok(code)
+}
+
+/// The recordings that stand beside the runs.
+fn recordings(cli: &Cli, args: &CompareArgs) -> Result<Vec<(Recording, Analysis)>, Failure> {
+    let read = |name: &String| {
+        let recording = find_recording(name, cli.quiet)?;
+        let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
+        let analysis = Analysis::of(&recording.trace, &options);
+        Ok((recording, analysis))
+    };
+    args.recordings.iter().map(read).collect()
 }
 
 pub(super) struct Compared {
@@ -32,14 +63,14 @@ pub(super) struct Compared {
     pub(super) code: ExitCode,
 }
 
-/// Runs a plan and makes the document, with every metric or with the usual ones. A recording stands in the first
-/// column, a run that was made before in the next.
+/// Runs a plan and makes the document, with every metric or with the usual ones. Recordings stand in the first
+/// columns, a run that was made before in the next.
 pub(super) fn compare_all(
     cli: &Cli,
     title: &str,
     plan: &RunPlan<'_>,
     all: bool,
-    (recorded, before): (Option<Pictured<'_>>, Option<Outcome>),
+    (recorded, before): (&[Pictured<'_>], Option<Outcome>),
 ) -> Result<Compared, Failure> {
     let mut ran = plan.run(cli.quiet)?;
     ran.outcomes.splice(0..0, before);
@@ -67,7 +98,7 @@ pub(super) fn compare_all(
     }
     let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
     let columns: Vec<_> =
-        recorded.map(|run| (run.label, run.analysis)).into_iter().chain(simulated).collect();
+        recorded.iter().map(|run| (run.label, run.analysis)).chain(simulated).collect();
     document.tables.push(present::comparison_table(&columns, all));
     document.tables.push(present::policy_table(outcomes));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {

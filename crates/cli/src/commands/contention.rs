@@ -19,7 +19,7 @@ use super::plan::RunPlan;
 use super::record::record_shown;
 use crate::args::{Cli, ContentionArgs};
 use crate::export;
-use crate::input::{find_recording, find_workload};
+use crate::input::{find_recording, find_workload, is_recording};
 use crate::pictures;
 use crate::present;
 
@@ -29,7 +29,7 @@ const DURATION: Duration = Duration::from_secs(1);
 pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
     let recording = match &args.what {
-        Some(what) if what != "-" && (!Path::new(what).is_file() || is_workload_file(what)) => {
+        Some(what) if !is_recording(what) => {
             return run(cli, args, what);
         }
         Some(what) => {
@@ -81,10 +81,6 @@ fn print(
     document.notes.extend(present::loss_notes(name, &loss));
     let drawn = pictures::write_contention(&args.page, &document, &contention);
     present::print_drawn(&document, cli, drawn)
-}
-
-fn is_workload_file(what: &str) -> bool {
-    Path::new(what).extension().is_some_and(|extension| extension == "toml" || extension == "json")
 }
 
 /// A workload, on any target.

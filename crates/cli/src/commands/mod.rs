@@ -4,6 +4,7 @@ mod analyze;
 mod capture;
 mod column;
 mod compare;
+mod compare_recordings;
 mod contention;
 mod diagnose;
 mod doctor;

@@ -44,7 +44,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     let recorded =
         Pictured { label: "recorded", analysis: &original, trace: &recording.trace, numbers: &[] };
     let plan = plan(args, &spec, &workload)?;
-    let compared = compare_all(cli, &title, &plan, args.show.all, (Some(recorded), own))?;
+    let compared = compare_all(cli, &title, &plan, args.show.all, (&[recorded], own))?;
     let Compared { mut document, ran, code } = compared;
     match (&near, replay.own()) {
         (Some(near), Some(own)) => present::add_nearness(&mut document, &own.spec, near),

@@ -5,6 +5,7 @@ mod comparison;
 mod contention;
 mod decisions;
 mod diagnosis;
+mod difference;
 mod drawn;
 mod experiment;
 mod followed;
@@ -20,7 +21,8 @@ mod verdict;
 
 pub(crate) use comparison::comparison_table;
 pub(crate) use contention::describe_contention;
-pub(crate) use diagnosis::describe_diagnosis;
+pub(crate) use diagnosis::{changes_headline, describe_changes, describe_diagnosis};
+pub(crate) use difference::{describe_difference, headline};
 pub(crate) use drawn::{DrawnResult, DrawnRow, FollowedPoint, shows_every_cell};
 pub(crate) use experiment::experiment_document;
 pub(crate) use followed::describe_followed;

@@ -1,0 +1,127 @@
+//! The findings of two recordings: which are new, gone, or grown.
+
+use super::{Diagnosis, Finding, Rule};
+use crate::GroupMetrics;
+use fairground_trace::Trace;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// A severity that is at least this much larger or smaller, in per cent of what it was, has changed: a fifth. The
+/// severities of two recordings of the same load differ by a few per cent.
+const CHANGED_MIN_PERCENT: u64 = 20;
+
+/// What became of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// Only the second recording has it.
+    New,
+    /// It costs more in the second recording.
+    Grown,
+    /// It costs about as much.
+    Same,
+    /// It costs less in the second recording.
+    Shrunk,
+    /// Only the first recording has it.
+    Gone,
+    /// Only one recording has it, and the rule could not judge the other one.
+    NotJudged,
+}
+
+impl Fate {
+    /// A word for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fate::New => "new",
+            Fate::Grown => "grown",
+            Fate::Same => "same",
+            Fate::Shrunk => "shrunk",
+            Fate::Gone => "gone",
+            Fate::NotJudged => "not judged",
+        }
+    }
+}
+
+/// A finding of one or of both recordings.
+#[derive(Clone, Debug)]
+pub struct ChangedFinding<'a> {
+    /// What became of it.
+    pub fate: Fate,
+    /// In the first recording.
+    pub before: Option<&'a Finding>,
+    /// In the second recording.
+    pub after: Option<&'a Finding>,
+}
+
+impl ChangedFinding<'_> {
+    /// Which rule found it.
+    pub fn rule(&self) -> Option<Rule> {
+        self.after.or(self.before).map(|finding| finding.rule)
+    }
+
+    /// How much more it costs in the second recording, ppm.
+    pub fn growth_ppm(&self) -> i64 {
+        let severity = |finding: Option<&Finding>| {
+            finding.map_or(0, |finding| i64::try_from(finding.severity_ppm).unwrap_or(i64::MAX))
+        };
+        severity(self.after) - severity(self.before)
+    }
+}
+
+/// Sets the findings of two recordings side by side: of one rule, about tasks of which one name at least is the same.
+/// Those that grew most come first.
+pub fn compare_findings<'a>(
+    before: (&Trace, &'a Diagnosis),
+    after: (&Trace, &'a Diagnosis),
+) -> Vec<ChangedFinding<'a>> {
+    let judged = |diagnosis: &Diagnosis, rule: Rule| {
+        diagnosis.not_judged.iter().all(|(not, _)| *not != rule)
+    };
+    let mut all = Vec::new();
+    for rule in Rule::ALL {
+        let find = |diagnosis: &'a Diagnosis| diagnosis.findings.iter().find(|f| f.rule == rule);
+        let found = (find(before.1), find(after.1));
+        let alone =
+            |other: &Diagnosis, fate| if judged(other, rule) { fate } else { Fate::NotJudged };
+        let new = |one| ChangedFinding {
+            fate: alone(before.1, Fate::New),
+            before: None,
+            after: Some(one),
+        };
+        let gone = |one| ChangedFinding {
+            fate: alone(after.1, Fate::Gone),
+            before: Some(one),
+            after: None,
+        };
+        match found {
+            (None, None) => {}
+            (None, Some(one)) => all.push(new(one)),
+            (Some(one), None) => all.push(gone(one)),
+            (Some(old), Some(one)) if names(before.0, old).is_disjoint(&names(after.0, one)) => {
+                all.extend([new(one), gone(old)]);
+            }
+            (Some(old), Some(one)) => all.push(ChangedFinding {
+                fate: fate(old.severity_ppm, one.severity_ppm),
+                before: Some(old),
+                after: Some(one),
+            }),
+        }
+    }
+    all.sort_by_key(|one| (Reverse(one.growth_ppm()), one.rule()));
+    all
+}
+
+fn fate(before_ppm: u64, after_ppm: u64) -> Fate {
+    let changed = |from: u64, to: u64| {
+        to > from && (to - from).saturating_mul(100) >= from.saturating_mul(CHANGED_MIN_PERCENT)
+    };
+    match (changed(before_ppm, after_ppm), changed(after_ppm, before_ppm)) {
+        (true, _) => Fate::Grown,
+        (_, true) => Fate::Shrunk,
+        _ => Fate::Same,
+    }
+}
+
+fn names<'t>(trace: &'t Trace, finding: &Finding) -> BTreeSet<&'t str> {
+    let infos = finding.tasks.iter().filter_map(|task| trace.tasks().get(task.index()));
+    infos.map(|info| GroupMetrics::name_of(&info.comm)).collect()
+}
