@@ -73,7 +73,7 @@ proptest! {
                 // No task lives for longer than the recordings last.
                 let window = difference.machine.window.after.max(difference.machine.window.before);
                 let most = match role.work {
-                    Some(Work::Tasks) => f64::INFINITY,
+                    Some(Work::Tasks | Work::Pace) => f64::INFINITY,
                     _ => role.tasks.after.max(1.0) * window * 2.0,
                 };
                 prop_assert!(role.life.after <= most);

@@ -66,7 +66,7 @@ pub enum Work {
     /// Its tasks want a CPU most of the time (before, they ran for 80 % of the time in which they did not wait for one):
     /// the time is the work, and what they do not run is lost.
     CpuTime,
-    /// It is woken from outside: the time is the work, and running or waiting for longer is lost.
+    /// It is woken from outside: its wake-ups are the work, and running or waiting for longer is lost.
     Pace,
 }
 
@@ -369,8 +369,16 @@ impl Difference {
     fn units(&self, role: usize, work: Option<Work>) -> Units {
         match work {
             Some(Work::Tasks) => Units::new(&self.ledgers, |ledger| ledger.roles[role].tasks),
+            Some(Work::Pace) if self.always_wakes(role) => {
+                Units::new(&self.ledgers, |ledger| ledger.roles[role].wakeups)
+            }
             _ => self.windows(),
         }
+    }
+
+    /// Whether every recording has wake-ups of a role.
+    fn always_wakes(&self, role: usize) -> bool {
+        self.ledgers.iter().flatten().all(|ledger| ledger.roles[role].wakeups > 0)
     }
 
     /// The sum of some parts of some roles, each by the work of its role.

@@ -93,7 +93,7 @@ fn sentence(difference: &Difference, cause: &Cause) -> String {
         CauseKind::Runs => {
             let work = match role.work {
                 Some(Work::Tasks) => format!("for {}", tasks(role.tasks.after)),
-                _ => "in the same time".to_owned(),
+                _ => "for as many wake-ups".to_owned(),
             };
             let moved = match role.migrations.after > 2.0 * role.migrations.before + 10.0 {
                 true => format!(
@@ -112,7 +112,7 @@ fn sentence(difference: &Difference, cause: &Cause) -> String {
             format!("`{name}` waits {lost} longer while the CPU in whose queue it is idles")
         }
         CauseKind::IsWaitedFor => {
-            let grown = new_or_grown(difference, role, cause.lost.difference());
+            let grown = new_or_grown(difference, role, cause);
             match victims(difference, cause).as_slice() {
                 [victim] if *victim == name => {
                     format!("`{name}` sleeps {lost} longer until others of its name wake it")
@@ -144,7 +144,7 @@ fn takes_cpu(difference: &Difference, cause: &Cause, role: &RoleChange) -> Strin
         };
         let others = match role.tasks.after > role.tasks.before {
             true => String::new(),
-            false => new_or_grown(difference, role, cause.lost.difference()),
+            false => new_or_grown(difference, role, cause),
         };
         return format!(
             "`{victim}` waits {lost} longer for others of its own name: {grown}{others}"
@@ -173,11 +173,11 @@ fn takes_cpu(difference: &Difference, cause: &Cause, role: &RoleChange) -> Strin
     };
     format!(
         "`{victim}` loses {lost} to `{name}`{often}{others}{}",
-        new_or_grown(difference, role, cause.lost.difference())
+        new_or_grown(difference, role, cause)
     )
 }
 
-fn new_or_grown(difference: &Difference, role: &RoleChange, lost: f64) -> String {
+fn new_or_grown(difference: &Difference, role: &RoleChange, cause: &Cause) -> String {
     let after = time(role.cpu_time.after);
     if role.is_new() {
         return format!("; it is new, and takes {after} of CPU time");
@@ -188,7 +188,9 @@ fn new_or_grown(difference: &Difference, role: &RoleChange, lost: f64) -> String
     }
     // It does not run more: another role may leave less of the machine to all.
     let other = difference.most_grown();
-    match other.filter(|other| other.cpu_time.difference() >= DISPLACES_MIN * lost) {
+    let is_victim = |role: usize| cause.victims.iter().any(|(victim, _)| *victim == role);
+    let enough = DISPLACES_MIN * cause.lost.difference();
+    match other.filter(|one| !is_victim(one.role) && one.cpu_time.difference() >= enough) {
         Some(other) => format!(
             "; it takes no more CPU time than before, `{}` takes {} more",
             difference.names[other.role],
