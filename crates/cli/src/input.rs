@@ -52,10 +52,15 @@ pub(crate) fn say(notes: &[String]) {
     }
 }
 
-/// Whether an argument names a recording: stdin, or a file that is no workload's.
+/// What is in the folder of a recording: of LTTng, of perf with `--threads`. Other folders may have the name of a
+/// workload.
+const IN_FOLDERS: [&str; 3] = ["metadata", "kernel/metadata", "data"];
+
+/// Whether an argument names a recording: stdin, a file that is no workload's, or a recording's folder.
 pub(crate) fn is_recording(argument: &str) -> bool {
     let path = Path::new(argument);
-    argument == "-" || (path.is_file() && !is_workload_file(argument))
+    let is_folder = || IN_FOLDERS.iter().any(|name| path.join(name).exists());
+    argument == "-" || (path.is_file() && !is_workload_file(argument)) || is_folder()
 }
 
 /// Whether a name is that of a workload file.
