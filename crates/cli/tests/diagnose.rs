@@ -58,7 +58,8 @@ fn slice_with_fair_sleepers_names_the_sleeper_its_effect_and_the_loss() {
         &text,
         &[
             "slices cut by a sleeper: `sleeper` wakes up and ends the slices of `worker`",
-            "feature wake-up preemption with credit for sleep",
+            "feature wake-up preemption",
+            "the feature `NEW_FAIR_SLEEPERS` off",
             "fairground replay run.txt --sched cfs@2.6.27-sle11 --set NEW_FAIR_SLEEPERS=on,off",
         ],
     );

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Files, fairground};
+use crate::support::{Files, fairground, interruptible};
 use nix::sys::signal::Signal;
 
 /// The path of a scheduler of these tests.
@@ -166,7 +166,7 @@ fn parameters_are_those_that_are_not_usual() {
 fn ctrl_c_ends_a_step_of_many_events() {
     let files = Files::new();
     let out = File::create(files.path("out")).expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    let mut command = interruptible();
     command.args(["run", "hogs:1", "--cpus", "1", "--duration", "1000s", "--format", "json"]);
     command.args(["--quiet", "--sched"]).arg(scheduler("timer_races"));
     let mut child = command.stdout(Stdio::from(out)).spawn().expect("it starts");

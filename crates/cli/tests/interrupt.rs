@@ -1,11 +1,10 @@
 //! Ctrl-C: what there is is kept, and says that it is partial.
 
 use std::fs::File;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::support::terminal::Terminal;
-use crate::support::{Files, success};
+use crate::support::{Files, interruptible, success};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -17,7 +16,7 @@ const LENGTH_NS: u64 = 200_000_000_000_000;
 fn interrupted(arguments: &[&str], label: &str) -> (Option<i32>, String, String) {
     let files = Files::new();
     let path = files.path("out");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    let mut command = interruptible();
     command.args(arguments).args(["--duration", "200000s"]).env_remove("FAIRGROUND_SEED");
     let out = File::create(&path).expect("a file");
     let mut terminal = Terminal::start_into(command, 24, 120, Some(out));
@@ -84,7 +83,7 @@ fn a_comparison_keeps_the_runs_that_it_reached() {
 fn a_run_on_this_machine_ends_and_leaves_nothing() {
     let (files, scratch) = (Files::new(), Files::new());
     let out = File::create(files.path("out")).expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    let mut command = interruptible();
     // No other test has a task of this name.
     let workload = files.write(
         "w.toml",

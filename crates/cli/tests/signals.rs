@@ -5,10 +5,10 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Files, bootable};
+use crate::support::{Files, bootable, interruptible};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
@@ -60,7 +60,7 @@ fn runs_end_with_130_and_leave_nothing() {
         for signal in SIGNALS {
             let scratch = Files::new();
             let what = format!("{command:?}, {signal}");
-            let mut child = Command::new(env!("CARGO_BIN_EXE_fairground"))
+            let mut child = interruptible()
                 .args(command)
                 .args(if command.contains(&"host") { &LONG[2..] } else { &LONG[..] })
                 .env("TMPDIR", scratch.path(""))
@@ -115,7 +115,7 @@ within = "1..100"
     for (command, keeps) in commands {
         for signal in SIGNALS {
             let what = format!("{command:?}, {signal}");
-            let mut child = Command::new(env!("CARGO_BIN_EXE_fairground"))
+            let mut child = interruptible()
                 .args(command)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -149,7 +149,7 @@ fn fetching_ends_with_its_tools_and_leaves_the_cache_as_it_was() {
             let (cache, scratch) = (Files::new(), Files::new());
             let mark = scratch.path("mark");
             let what = format!("{command:?}, {signal}");
-            let mut child = Command::new(env!("CARGO_BIN_EXE_fairground"))
+            let mut child = interruptible()
                 .args(command)
                 .env("PATH", format!("{}:/usr/bin:/bin", files.path("").display()))
                 .env("FAIRGROUND_CACHE", cache.path(""))
@@ -182,7 +182,7 @@ fn a_guest_that_boots() {
     let Some(target) = bootable() else { return };
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let scratch = Files::new();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_fairground"))
+        let mut child = interruptible()
             .args(["run", "hogs:2", "--on", target, "--duration", "100s", "--quiet"])
             .env("TMPDIR", scratch.path(""))
             .env_remove("FAIRGROUND_SEED")
@@ -206,7 +206,7 @@ fn a_view_ends_with_its_terminal() {
     // Or the programs of other tests would hold it.
     fcntl(&pty.master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("a descriptor");
     let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    let mut command = interruptible();
     command.args(["top", "hogs:2", "--sched", "cfs"]).env_remove("FAIRGROUND_SEED");
     command.stdin(side()).stdout(side()).stderr(Stdio::null()).env("TERM", "xterm-256color");
     let mut child = command.spawn().expect("the program starts");

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::terminal::Terminal;
-use crate::support::{fairground, refusal, success};
+use crate::support::{fairground, interruptible, refusal, success};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
@@ -14,7 +14,7 @@ fn top(arguments: &[&str]) -> Terminal {
 }
 
 fn sized(arguments: &[&str], lines: u16, columns: u16) -> Terminal {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    let mut command = interruptible();
     command.arg("top").args(arguments).env_remove("FAIRGROUND_SEED");
     Terminal::start(command, lines, columns)
 }

@@ -20,7 +20,8 @@ use console::{invocations, steps};
 use pages::{Page, pages, read, root};
 
 /// Options of other programs that the pages mention.
-const FOREIGN: [&str; 3] = ["--ns", "--release", "--features"];
+const FOREIGN: [&str; 7] =
+    ["--ns", "--release", "--features", "--threads", "--deltatime", "--reltime", "--ts-diff"];
 
 /// The commands that a user types, from the outermost word on.
 fn commands() -> Vec<(String, Command)> {

@@ -164,9 +164,7 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
         EventKind::Switch { prev, prev_state, next }
             if prev_state.is_runnable() && !prev.is_idle() && !next.is_idle() =>
         {
-            let mut instant = named(INSTANT, "preempted".to_owned());
-            instant.debug_annotations.push(annotation("by", task_name(next)));
-            (Key::Task(prev), instant)
+            (Key::Task(prev), instant_with("preempted", "by", task_name(next)))
         }
         EventKind::Mark { task, label, value } => {
             let counter_value = Some(value as i64);
@@ -184,10 +182,8 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
         EventKind::ContentionEnd { task, .. } => (Key::Task(task), slice_end()),
         EventKind::Stack { task, label } => {
             let stack = trace.label(label);
-            let inner = stack.rsplit(';').next().unwrap_or(stack).to_owned();
-            let mut instant = named(INSTANT, inner);
-            instant.debug_annotations.push(annotation("stack", stack.to_owned()));
-            (Key::Stacks(task), instant)
+            let inner = stack.rsplit(';').next().unwrap_or(stack);
+            (Key::Stacks(task), instant_with(inner, "stack", stack.to_owned()))
         }
         EventKind::Nice { task, nice } => (Key::Task(task), named(INSTANT, format!("nice {nice}"))),
         EventKind::RtPrio { task, prio } => {
@@ -229,6 +225,13 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
 fn named(kind: i32, name: String) -> TrackEvent {
     let categories = vec!["fairground".to_owned()];
     TrackEvent { kind: Some(kind), categories, name: Some(name), ..TrackEvent::default() }
+}
+
+/// An instant with an argument.
+fn instant_with(name: &str, argument: &str, value: String) -> TrackEvent {
+    let mut instant = named(INSTANT, name.to_owned());
+    instant.debug_annotations.push(annotation(argument, value));
+    instant
 }
 
 fn slice_end() -> TrackEvent {
