@@ -135,9 +135,8 @@ fn experiments_and_waits_are_drawn() {
 
     let files = Files::new();
     let found = drawn(&files, &[&["contention"], &locks[..]].concat());
-    assert!(
-        found.contains_key("waits.svg") && found.contains_key("waits.png"),
-        "{:?}",
-        found.keys()
-    );
+    for end in ["svg", "png"] {
+        let name = format!("waits-locks-and-uninterruptible-sleep.{end}");
+        assert!(found.contains_key(name.as_str()), "{:?}", found.keys());
+    }
 }

@@ -3,6 +3,7 @@
 //! * [`write_whole`]: a file is there with its whole content, or as it was before.
 //! * [`Folder`]: a temporary folder. A [`Guard`], a process of its own, removes it when the program is killed.
 //! * [`die_with_parent`]: a child that the kernel kills with the program.
+//! * [`name_of_own`], [`is_left`]: names from which the next program sees what a killed one left.
 //! * [`faults`]: streams that fail by a seed, for the tests of these and of others that write.
 //!
 //! This crate knows no other crate of the workspace.
@@ -11,9 +12,11 @@ mod child;
 pub mod faults;
 mod folder;
 mod guard;
+mod owner;
 mod whole;
 
 pub use child::{die_with_parent, start_time};
 pub use folder::Folder;
 pub use guard::Guard;
+pub use owner::{is_left, name_of_own};
 pub use whole::{Disk, HostDisk, write_whole, write_whole_on};

@@ -5,13 +5,11 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::child::start_time;
+use crate::owner::{is_left, name_of_own};
 
-/// The start of the name that a file has for the moment before it replaces another; process number, start time of the
-/// process and a number follow.
+/// The start of the name that a file has for the moment before it replaces another.
 const PREFIX: &str = ".fairground-";
 /// The permissions of a new file. Reading the umask requires setting it, which affects other threads.
 const USUAL_MODE: u32 = 0o644;
@@ -142,32 +140,18 @@ fn folder_of(path: &Path) -> PathBuf {
 /// A name beside a file that no other file of this program has.
 fn name_beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let (pid, number) = (process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-    let start = start_time(pid).unwrap_or(0);
-    folder_of(target).join(format!("{PREFIX}{pid}-{start}-{number}"))
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    folder_of(target).join(name_of_own(PREFIX, number))
 }
 
 /// Removes files of programs that were killed between naming and renaming.
 fn sweep(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        let is_left = entry.file_name().to_str().and_then(owner).is_some_and(|(pid, start)| {
-            // A process whose start time is unknown may be alive.
-            !Path::new(&format!("/proc/{pid}")).exists()
-                || start_time(pid).is_some_and(|now| now != start)
-        });
-        if is_left {
+        if entry.file_name().to_str().is_some_and(|name| is_left(name, PREFIX)) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-/// Process number and start time in the name of a file; `None` for other files.
-fn owner(name: &str) -> Option<(u32, u64)> {
-    let mut parts = name.strip_prefix(PREFIX)?.split('-');
-    let (pid, start, number) = (parts.next()?, parts.next()?, parts.next()?);
-    number.parse::<u32>().ok()?;
-    Some((pid.parse().ok()?, start.parse().ok()?)).filter(|_| parts.next().is_none())
 }
 
 #[cfg(test)]

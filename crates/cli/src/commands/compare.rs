@@ -21,15 +21,8 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
     let recordings = recordings(cli, args)?;
-    let recorded: Vec<Pictured<'_>> = recordings
-        .iter()
-        .map(|(Recording { name, trace }, analysis)| Pictured {
-            label: name,
-            analysis,
-            trace,
-            numbers: &[],
-        })
-        .collect();
+    let pairs = recordings.iter().map(|(recording, analysis)| (recording, analysis));
+    let recorded = pictures::recorded(pairs);
     let sample = args.page.is_wanted();
     // Only a page shows events.
     let plan =

@@ -9,7 +9,7 @@ use fairground_session::{Failure, Recording, RunSpec};
 
 use crate::args::{Cli, CompareArgs, Per};
 use crate::input::{asked_tasks, find_recording, is_recording};
-use crate::pictures::{self, Pictured};
+use crate::pictures;
 use crate::present;
 
 /// The recordings of both sides, where recordings are compared; `None` where a workload is run.
@@ -126,16 +126,7 @@ fn add_metrics(
     }
     let measure = |one: &&Recording| Analysis::of(&one.trace, &Options::default());
     let analyses: Vec<Analysis> = recordings.iter().map(measure).collect();
-    let runs: Vec<Pictured<'_>> = recordings
-        .iter()
-        .zip(&analyses)
-        .map(|(Recording { name, trace }, analysis)| Pictured {
-            label: name,
-            analysis,
-            trace,
-            numbers: &[],
-        })
-        .collect();
+    let runs = pictures::recorded(recordings.iter().copied().zip(&analyses));
     let columns: Vec<_> = runs.iter().map(|run| (run.label, run.analysis)).collect();
     document.tables.push(present::comparison_table(&columns, args.show.all));
     pictures::write(&args.page, document, &runs)

@@ -19,7 +19,7 @@ use std::path::Path;
 use fairground_analysis::Analysis;
 use fairground_report::Document;
 use fairground_report::page::{Chart, Page};
-use fairground_session::{Failure, Outcome};
+use fairground_session::{Failure, Outcome, Recording};
 use fairground_trace::{Counter, Trace};
 
 use crate::args::PageArgs;
@@ -40,6 +40,17 @@ impl<'a> From<&'a Outcome> for Pictured<'a> {
         let Outcome { label, analysis, trace, numbers, .. } = outcome;
         Self { label, analysis, trace, numbers }
     }
+}
+
+/// Recordings beside their analyses, as the charts see them.
+pub(crate) fn recorded<'a>(
+    recordings: impl IntoIterator<Item = (&'a Recording, &'a Analysis)>,
+) -> Vec<Pictured<'a>> {
+    let pictured = |(recording, analysis): (&'a Recording, &'a Analysis)| {
+        let Recording { name, trace } = recording;
+        Pictured { label: name, analysis, trace, numbers: &[] }
+    };
+    recordings.into_iter().map(pictured).collect()
 }
 
 /// Draws a result, where that was asked for.

@@ -19,7 +19,7 @@ pub(crate) const ABILITIES: [&str; 5] = ["fetch", "vm", "vm-load", "record", "lo
 /// Why else a block is not run: the word behind `console`, and the reason.
 pub(crate) const EXEMPT: [(&str, &str); 2] = [
     (SLOW, "takes many minutes"),
-    ("elsewhere", "another program's command: not fairground's to test"),
+    ("elsewhere", "another program's command, or a recording that the reader has"),
 ];
 
 /// A block with this word has an hour where it is run.

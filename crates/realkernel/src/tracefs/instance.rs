@@ -3,15 +3,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process;
 use std::thread;
 use std::time::Duration;
 
 use super::RecordError;
-use fairground_scratch::{Guard, start_time};
+use fairground_scratch::{Guard, is_left, name_of_own};
 
 /// Prefix of the instances' names; process number and start time follow.
-const NAME: &str = "fairground";
+const PREFIX: &str = "fairground-";
 /// Maximum number of instances of a process.
 const INSTANCES_MAX: u32 = 64;
 /// Attempts to remove an instance that is busy, and the pause between them: two seconds, for a process that was killed
@@ -34,10 +33,8 @@ impl Instance {
     pub(super) fn make(root: &Path) -> Result<Self, RecordError> {
         let folder = root.join("instances");
         remove_stale(&folder);
-        let pid = process::id();
-        let start = start_time(pid).unwrap_or(0);
         for number in 0..INSTANCES_MAX {
-            let dir = folder.join(format!("{NAME}-{pid}-{start}-{number}"));
+            let dir = folder.join(name_of_own(PREFIX, number));
             if dir.exists() {
                 continue;
             }
@@ -132,35 +129,8 @@ pub(super) fn read_text(path: &Path) -> Result<String, RecordError> {
 fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
-        let stale = entry.file_name().to_str().and_then(owner).is_some_and(|(pid, start)| {
-            // A process whose start time is unknown may be alive.
-            !Path::new(&format!("/proc/{pid}")).exists()
-                || start_time(pid).is_some_and(|now| now != start)
-        });
-        if stale {
+        if entry.file_name().to_str().is_some_and(|name| is_left(name, PREFIX)) {
             drop(Instance { root: folder.to_owned(), dir: entry.path(), _guard: None });
-        }
-    }
-}
-
-/// Process number and start time in the name of an instance; `None` for instances of other programs.
-fn owner(name: &str) -> Option<(u32, u64)> {
-    let mut parts = name.strip_prefix(NAME)?.strip_prefix('-')?.split('-');
-    let (pid, start, number) = (parts.next()?, parts.next()?, parts.next()?);
-    number.parse::<u32>().ok()?;
-    Some((pid.parse().ok()?, start.parse().ok()?)).filter(|_| parts.next().is_none())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_our_own_instances_are_ours() {
-        assert_eq!(owner("fairground-12-345-0"), Some((12, 345)));
-        for other in ["fairground", "fairground-x", "fairground-1-2", "fairground-1-2-3-4", "mine"]
-        {
-            assert_eq!(owner(other), None, "{other}");
         }
     }
 }
