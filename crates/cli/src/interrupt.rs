@@ -6,13 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fs, process, thread};
+use std::{fs, io, process, thread};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
+
+use crate::{ERROR_CODE, talk};
 
 /// The exit code of what was asked to end: what a shell says of a program that Ctrl-C ended.
 pub(crate) const EXIT_CODE: u8 = 130;
@@ -64,16 +65,25 @@ fn is_ignored(signal: i32) -> bool {
     ignored.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
 }
 
-/// Ends the program a while after it was asked to, if it has not ended by itself: for a view whose terminal went away, in
-/// the middle of which no flag is looked at.
+/// Ends a view a while after it was asked to end or its terminal went away, if it has not ended by itself. It looks at no
+/// flag while it reads from a terminal that has gone away, which crossterm does without end.
 pub(crate) fn end_at_the_latest(after: Duration) {
     let Some(descriptor) = descriptor() else { return };
     let watch = move || {
-        // The signal's byte is left in the descriptor for the others that wait for it.
-        let mut waited = [PollFd::new(descriptor, PollFlags::POLLIN)];
+        let terminal = io::stdin();
+        // The signal's byte is left in the descriptor for the others that wait for it. Of the terminal nothing is asked,
+        // so that only its end is told.
+        let mut waited = [
+            PollFd::new(descriptor, PollFlags::POLLIN),
+            PollFd::new(terminal.as_fd(), PollFlags::empty()),
+        ];
         while poll(&mut waited, PollTimeout::NONE).is_err() {}
         thread::sleep(after);
-        process::exit(EXIT_CODE.into());
+        if is_asked() {
+            process::exit(EXIT_CODE.into());
+        }
+        talk::say("fairground: the terminal has gone away");
+        process::exit(ERROR_CODE.into());
     };
     // Without it, the second signal ends the program.
     let _ = thread::Builder::new().name("fairground-end".to_owned()).spawn(watch);
