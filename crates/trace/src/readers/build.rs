@@ -219,6 +219,7 @@ impl<'p> Builder<'p> {
         for (task, reference) in kind.tasks_mut().into_iter().flatten().zip(references) {
             *task = match reference {
                 Reference::Pid => self.by_pid(moment, *task),
+                _ if *task == NOT_NAMED => self.by_pid(moment, *task),
                 reference => self.meet(moment, *task, reference),
             };
         }
