@@ -192,6 +192,16 @@ fn new_tasks_with_one_event_or_with_two() {
     assert_eq!((trace.loss.pid_reuses, trace.loss.skipped), (0, 1));
 }
 
+/// An event without the pid of the task that it happened in.
+#[test]
+fn a_parent_that_is_not_named_is_the_task_that_ran() {
+    let child = Proto::default().number(1, 8).bytes(2, "app").number(3, 0);
+    let unnamed = Proto::default().number(1, 2_000).bytes(235, child);
+    let all = [switch(1_000, (0, "swapper/0"), 0, (7, "app")), unnamed];
+    let trace = trace(&file(&[bundle(events(0, &all))]));
+    assert_eq!(words(&trace).split_off(1), ["2000 0 app:7 forks app:8"]);
+}
+
 #[test]
 fn another_clock_is_moved_to_that_of_the_trace() {
     let of = |clock: u64| {
