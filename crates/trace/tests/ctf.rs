@@ -3,10 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use fairground_trace::{EventKind, ReadError, TaskId, Trace, read, read_file};
+use fairground_trace::{ReadError, Trace, read, read_file};
 use proptest::prelude::*;
 
 use crate::support::ctf_file::{CtfStream, WAKEUP, metadata, small, tar, write};
+use crate::support::words;
 
 fn of_folder(folder: &Path) -> Result<Trace, ReadError> {
     read_file("folder", File::open(folder).expect("a folder"))
@@ -14,30 +15,6 @@ fn of_folder(folder: &Path) -> Result<Trace, ReadError> {
 
 fn of_files(files: &[(String, Vec<u8>)]) -> Result<Trace, ReadError> {
     read("trace.tar", &tar("session/kernel", files)[..])
-}
-
-/// Events in words, with the tasks' names and pids.
-fn words(trace: &Trace) -> Vec<String> {
-    let task = |id: TaskId| {
-        let info = &trace.tasks()[id.index()];
-        format!("{}:{}", info.comm, info.pid)
-    };
-    let of = |event: fairground_trace::Event| {
-        let what = match event.kind {
-            EventKind::Switch { prev, prev_state, next } => {
-                format!("{} {} -> {}", task(prev), prev_state.text(), task(next))
-            }
-            EventKind::Waking { task: id, waker, target_cpu } => {
-                format!("{} wakes {} on {target_cpu}", task(waker), task(id))
-            }
-            EventKind::Lost { count } => format!("lost {count}"),
-            EventKind::Fork { parent, child } => format!("{} forks {}", task(parent), task(child)),
-            EventKind::Wakeup { task: id, target_cpu } => format!("{} on {target_cpu}", task(id)),
-            kind => format!("{kind:?}"),
-        };
-        format!("{} {} {what}", event.time_ns, event.cpu)
-    };
-    trace.events().map(of).collect()
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use fairground_trace::{EventKind, TaskId, Trace, read, write_perfetto};
+use fairground_trace::{EventKind, Trace, read, write_perfetto};
 use proptest::prelude::*;
 
 use crate::support::any_trace::traces;
 use crate::support::proto::{Proto, bundle, file};
 use crate::support::recording;
 use crate::support::samples::{android, event, events, switch};
+use crate::support::words;
 
 fn written(trace: &Trace) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -18,29 +19,6 @@ fn written(trace: &Trace) -> Vec<u8> {
 
 fn trace(bytes: &[u8]) -> Trace {
     read("sample.pftrace", bytes).expect("a trace of Perfetto")
-}
-
-/// Events in words, with the tasks' names and pids.
-fn words(trace: &Trace) -> Vec<String> {
-    let task = |id: TaskId| {
-        let info = &trace.tasks()[id.index()];
-        format!("{}:{}", info.comm, info.pid)
-    };
-    let of = |event: fairground_trace::Event| {
-        let what = match event.kind {
-            EventKind::Switch { prev, prev_state, next } => {
-                format!("{} {} -> {}", task(prev), prev_state.text(), task(next))
-            }
-            EventKind::Waking { task: id, waker, target_cpu } => {
-                format!("{} wakes {} on {target_cpu}", task(waker), task(id))
-            }
-            EventKind::Lost { count } => format!("lost {count}"),
-            EventKind::Fork { parent, child } => format!("{} forks {}", task(parent), task(child)),
-            kind => format!("{kind:?}"),
-        };
-        format!("{} {} {what}", event.time_ns, event.cpu)
-    };
-    trace.events().map(of).collect()
 }
 
 /// What the kernel has events for comes back: a real recording is the same, event for event.

@@ -5,7 +5,7 @@ use crate::Irregularities;
 use crate::states::{Cause, Change, Observer, State, States, Task, TimeKind, extent};
 use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
-/// A table of whole numbers: a row for each role, a column for each role and two more, [`Grid::nobody`] and
+/// A table of whole numbers: a row for each role, a column for each role and two more, [`Grid::no_role`] and
 /// [`Grid::unseen`].
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
@@ -19,7 +19,7 @@ impl Grid {
     }
 
     /// The column of no task: the idle task, an interrupt.
-    pub(super) fn nobody(&self) -> usize {
+    pub(super) fn no_role(&self) -> usize {
         self.roles
     }
 
@@ -196,7 +196,7 @@ impl Collector {
     /// The column of a task, the idle task, or nothing known.
     fn column(&self, task: Option<TaskId>) -> usize {
         match task {
-            Some(task) if task.is_idle() => self.ledger.waited.nobody(),
+            Some(task) if task.is_idle() => self.ledger.waited.no_role(),
             Some(task) => self.tasks[task.index()].role,
             None => self.ledger.waited.unseen(),
         }
@@ -282,7 +282,7 @@ impl Observer for Collector {
         }
         let waker = match task.waker {
             Some(waker) => self.column(Some(waker)),
-            None => self.ledger.slept.nobody(),
+            None => self.ledger.slept.no_role(),
         };
         self.account(id, from, change.time, waker);
         let seen = &mut self.tasks[id.index()];

@@ -134,10 +134,10 @@ impl Part {
         match self {
             Part::Runs => ledger.roles[role].run_ns,
             Part::WaitsBehind(by) => waited.get(role, by),
-            Part::WaitsIdle => waited.get(role, waited.nobody()),
+            Part::WaitsIdle => waited.get(role, waited.no_role()),
             Part::WaitsUnknown => waited.get(role, waited.unseen()),
             Part::SleepsFor(by) => slept.get(role, by),
-            Part::Sleeps => slept.get(role, slept.nobody()),
+            Part::Sleeps => slept.get(role, slept.no_role()),
             Part::SleepsOn => slept.get(role, slept.unseen()),
             Part::Unknown => ledger.roles[role].unknown_ns,
         }

@@ -195,3 +195,29 @@ pub(crate) fn recording(name: &str) -> fairground_trace::Trace {
     let file = std::fs::File::open(format!("{folder}/{name}")).expect("a recording");
     fairground_trace::read_file(name, file).expect("a trace")
 }
+
+/// Events in words, with the tasks' names and pids.
+pub(crate) fn words(trace: &fairground_trace::Trace) -> Vec<String> {
+    use fairground_trace::EventKind;
+
+    let task = |id: fairground_trace::TaskId| {
+        let info = &trace.tasks()[id.index()];
+        format!("{}:{}", info.comm, info.pid)
+    };
+    let of = |event: fairground_trace::Event| {
+        let what = match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                format!("{} {} -> {}", task(prev), prev_state.text(), task(next))
+            }
+            EventKind::Waking { task: id, waker, target_cpu } => {
+                format!("{} wakes {} on {target_cpu}", task(waker), task(id))
+            }
+            EventKind::Lost { count } => format!("lost {count}"),
+            EventKind::Fork { parent, child } => format!("{} forks {}", task(parent), task(child)),
+            EventKind::Wakeup { task: id, target_cpu } => format!("{} on {target_cpu}", task(id)),
+            kind => format!("{kind:?}"),
+        };
+        format!("{} {} {what}", event.time_ns, event.cpu)
+    };
+    trace.events().map(of).collect()
+}
