@@ -133,7 +133,8 @@ impl Followed {
     }
 }
 
-/// The files that a block names, without their ends: a command may add one.
+/// The files that a block names, without their ends: a command may add one; and the published schedulers, which are files
+/// of the cache.
 fn files_in(block: &Block) -> BTreeSet<String> {
     if !block.is_console() {
         return block.file.iter().map(|file| stem(file)).collect();
@@ -147,7 +148,9 @@ fn files_in(block: &Block) -> BTreeSet<String> {
         let end = word.rsplit_once('.').map_or("", |(_, end)| end);
         end.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.starts_with("experiments/")
     });
-    named.chain(with_end).map(stem).collect()
+    let published = words.iter().filter(|word| word.starts_with("scx_"));
+    let published = published.filter_map(|word| word.split([':', '@']).next());
+    named.chain(with_end).map(stem).chain(published.map(str::to_owned)).collect()
 }
 
 /// The first part of a file's name: `mine` of `./mine.bpf.o` and of `mine/x.svg`.
@@ -279,11 +282,12 @@ fn a_page_that_says_something_else_is_found() {
 fn blocks_that_name_the_same_file_follow_one_another() {
     let text = "```console\n$ fairground run hogs:2 --trace a.txt\n```\n\n```console\n$ true\n```\n\n\
                 ```console\n$ fairground convert a.txt b.json\n```\n\n<!-- file: b.toml -->\n```toml\n```\n\n\
-                ```console\n$ fairground run x --plots c\n```\n\n```console\n$ ls c/d.svg; echo 2.5\n```\n";
+                ```console\n$ fairground run x --plots c\n```\n\n```console\n$ ls c/d.svg; echo 2.5\n```\n\n\
+                ```console\n$ fairground sched fetch scx_e\n```\n\n```console\n$ fairground run x --sched cfs,scx_e:f=1\n```\n";
     let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
     let mut parts = Walk::new(page, &Build::debug()).parts();
     parts.sort_unstable();
-    assert_eq!(parts, [vec![0, 2, 3], vec![1], vec![4, 5]]);
+    assert_eq!(parts, [vec![0, 2, 3], vec![1], vec![4, 5], vec![6, 7]]);
 }
 
 #[test]
