@@ -6,6 +6,7 @@ use std::path::Path;
 use fairground_trace::{ReadError, Trace, read, read_file};
 use proptest::prelude::*;
 
+use crate::support::ctf_2;
 use crate::support::ctf_file::{CtfStream, WAKEUP, metadata, small, tar, write};
 use crate::support::words;
 
@@ -45,6 +46,11 @@ fn a_folder_and_an_archive_in_both_byte_orders() {
         let mut plain = files;
         plain[0].1 = metadata(big).into_bytes();
         assert_eq!(words(&of_files(&plain).expect("a trace")), wanted);
+        // The same streams described in version 2.
+        plain[0].1 = ctf_2::metadata(big).into_bytes();
+        let trace = of_files(&plain).expect("a trace");
+        assert_eq!(words(&trace), wanted);
+        assert_eq!(trace.origin.kernel.as_deref(), Some("6.1.0-test"));
     }
 }
 
@@ -94,8 +100,18 @@ fn what_is_cut_off_keeps_its_whole_packets() {
 fn what_is_no_trace_is_said() {
     let said =
         |files: &[(String, Vec<u8>)]| of_files(files).expect_err("it is refused").to_string();
-    let json = [("metadata".to_owned(), b"\x1e{\"type\":\"preamble\"}".to_vec())];
-    assert!(said(&json).contains("it is of CTF 2"), "{}", said(&json));
+    let described = |text: &str| said(&[("metadata".to_owned(), text.as_bytes().to_vec())]);
+    let preamble = "\u{1e}{\"type\": \"preamble\", \"version\": ";
+    let later = described(&format!("{preamble}3}}"));
+    assert!(later.contains("object 1 of its metadata: a version of CTF"), "{later}");
+    let unknown = format!(
+        "{preamble}2}}\u{1e}{{\"type\": \"event-record-class\", \"payload-field-class\": \"x\"}}"
+    );
+    let unknown = described(&unknown);
+    assert!(
+        unknown.contains("object 2 of its metadata: a field class that is not known"),
+        "{unknown}"
+    );
     let wrong = [("metadata".to_owned(), b"/* CTF 1.8 */\n\nevent { id = ; };".to_vec())];
     assert!(said(&wrong).contains("line 3 of its metadata"), "{}", said(&wrong));
     let other = [("notes.txt".to_owned(), b"hello".to_vec())];
@@ -114,13 +130,15 @@ proptest! {
     #[test]
     fn damage_is_no_panic(
         file in 0..3_usize,
+        version in 1..3,
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
         end in any::<prop::sample::Index>(),
     ) {
         let mut files = small(false);
         if file == 0 {
-            files[0].1 = metadata(false).into_bytes();
+            let text = if version == 1 { metadata(false) } else { ctf_2::metadata(false) };
+            files[0].1 = text.into_bytes();
         }
         let bytes = &mut files[file].1;
         let (at, end) = (at.index(bytes.len()), end.index(bytes.len()));

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 pub(crate) mod any_trace;
+pub(crate) mod ctf_2;
 pub(crate) mod ctf_file;
 pub(crate) mod perf_file;
 pub(crate) mod proto;

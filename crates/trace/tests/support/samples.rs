@@ -1,8 +1,8 @@
 //! Small recordings in forms that the project itself does not write.
 
-use super::ctf_file;
 use super::perf_file::PerfFile;
 use super::proto::{Proto, bundle, compact, file};
+use super::{ctf_2, ctf_file};
 
 /// The binary samples: each with its path below `tests/samples`.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
@@ -20,6 +20,11 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
         ("perf/threads/data.0".to_owned(), first.records),
         ("perf/threads/data.1".to_owned(), second.records),
     ]);
+    let described_in_2 = ctf.iter().map(|(name, bytes)| match name.as_str() {
+        "metadata" => (name.clone(), ctf_2::metadata(false).into_bytes()),
+        _ => (name.clone(), bytes.clone()),
+    });
+    all.extend(described_in_2.map(|(name, bytes)| (format!("ctf/kernel-2/{name}"), bytes)));
     all.extend(ctf.into_iter().map(|(name, bytes)| (format!("ctf/kernel/{name}"), bytes)));
     all
 }

@@ -1,8 +1,10 @@
-//! CTF traces (version 1.8) of LTTng's kernel tracer, and of perf (`perf data convert --to-ctf`): a folder, or a tar
-//! archive of it. Events are decoded by the description that the trace holds.
+//! CTF traces (versions 1.8 and 2) of LTTng's kernel tracer, and of perf (`perf data convert --to-ctf`): a folder, or a
+//! tar archive of it. Events are decoded by the description that the trace holds.
 //!
 //! Packets are read one at a time. A CPU may have several streams (channels): their events are merged by time.
 
+mod description;
+mod json;
 mod packets;
 mod source;
 mod tokens;
@@ -12,9 +14,9 @@ mod types;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use self::description::{EventClass, Metadata};
 use self::packets::{Packet, StreamFile};
 use self::source::Parts;
-use self::tsdl::{EventClass, Metadata};
 use self::types::{Bits, Values};
 use super::binary::Why;
 use super::collect::Collector;
@@ -50,7 +52,8 @@ fn damaged(name: &str, why: Why) -> ReadError {
 
 fn read(name: &str, parts: &Parts) -> Result<Trace, ReadError> {
     let text = description(&parts.metadata).map_err(|why| damaged(name, why))?;
-    let metadata = Metadata::parse(&text).map_err(|why| damaged(name, why))?;
+    let parse = if json::is_json(&parts.metadata) { json::parse } else { tsdl::parse };
+    let metadata = parse(&text).map_err(|why| damaged(name, why))?;
     let mut collector = Collector::new(None);
     collector.position = ("event", 0);
     if parts.others > 0 {
@@ -87,10 +90,6 @@ fn description(bytes: &[u8]) -> Result<String, Why> {
     const PACKET_MAGIC: [u8; 4] = [0x57, 0x1d, 0xd1, 0x75];
     /// Magic(4) UUID(16) checksum(4) bits of content(4) bits of the packet(4) and five bytes more.
     const HEAD_BYTES: usize = 37;
-    let first = bytes.trim_ascii_start().first();
-    if first.is_some_and(|byte| b"{\x1e".contains(byte)) {
-        return Err("it is of CTF 2, whose description is JSON".to_owned());
-    }
     let mut reversed = PACKET_MAGIC;
     reversed.reverse();
     let is_big = bytes.starts_with(&reversed);

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use super::super::binary::Why;
 use super::super::lttng::Value;
-use super::tsdl::Metadata;
+use super::description::Metadata;
 use super::types::{Bits, Values};
 
 /// Bytes of a packet by which its head is read.

@@ -12,55 +12,22 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::binary::{Endian, Why};
+use super::description::{DEPTH_MAX, EventClass, Metadata, Stream, plain};
 use super::tokens::{Parsed, Token, Tokens};
 use super::types::{Fields, Int, Length, Type};
 
-/// Types within types.
-const DEPTH_MAX: u32 = 32;
-
-/// A stream: how its packets and events begin.
-#[derive(Debug, Default)]
-pub(super) struct Stream {
-    pub(super) packet_context: Option<Rc<Type>>,
-    pub(super) event_header: Option<Rc<Type>>,
-    pub(super) event_context: Option<Rc<Type>>,
-}
-
-/// A kind of event.
-#[derive(Debug, Default)]
-pub(super) struct EventClass {
-    pub(super) name: String,
-    pub(super) context: Option<Rc<Type>>,
-    pub(super) fields: Option<Rc<Type>>,
-}
-
-/// The whole description.
-#[derive(Debug)]
-pub(super) struct Metadata {
-    pub(super) endian: Endian,
-    pub(super) packet_header: Option<Rc<Type>>,
-    pub(super) streams: HashMap<i64, Stream>,
-    /// By stream and number.
-    pub(super) events: HashMap<(i64, i64), EventClass>,
-    /// Facts about the machine, such as `kernel_release`.
-    pub(super) env: HashMap<String, String>,
-    /// Ticks of the clock a second.
-    pub(super) frequency: u64,
-}
-
-impl Metadata {
-    pub(super) fn parse(text: &str) -> Result<Self, Why> {
-        let parsed = |endian| {
-            let mut parser = Parser::new(text, endian);
-            parser
-                .all()
-                .map_err(|why| format!("line {} of its metadata: {why}", parser.tokens.line()))?;
-            Ok(parser.metadata)
-        };
-        // The byte order stands behind the first types that depend on it.
-        let metadata: Self = parsed(Endian::Little)?;
-        if metadata.endian == Endian::Big { parsed(Endian::Big) } else { Ok(metadata) }
-    }
+/// Reads the description.
+pub(super) fn parse(text: &str) -> Result<Metadata, Why> {
+    let parsed = |endian| {
+        let mut parser = Parser::new(text, endian);
+        parser
+            .all()
+            .map_err(|why| format!("line {} of its metadata: {why}", parser.tokens.line()))?;
+        Ok(parser.metadata)
+    };
+    // The byte order stands behind the first types that depend on it.
+    let metadata: Metadata = parsed(Endian::Little)?;
+    if metadata.endian == Endian::Big { parsed(Endian::Big) } else { Ok(metadata) }
 }
 
 /// What a block's entry is given.
@@ -79,14 +46,7 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, endian: Endian) -> Self {
-        let metadata = Metadata {
-            endian,
-            packet_header: None,
-            streams: HashMap::new(),
-            events: HashMap::new(),
-            env: HashMap::new(),
-            frequency: 1_000_000_000,
-        };
+        let metadata = Metadata::new(endian);
         Self { tokens: Tokens::new(text), named: HashMap::new(), metadata, depth: 0 }
     }
 
@@ -445,11 +405,6 @@ impl<'a> Parser<'a> {
         };
         Ok(self.keep(name, Type::Variant(tag.unwrap_or_default(), fields)))
     }
-}
-
-/// A field's name without the underscore that CTF puts before it.
-fn plain(name: &str) -> String {
-    name.strip_prefix('_').unwrap_or(name).to_owned()
 }
 
 fn endian(word: &str) -> Option<Endian> {

@@ -50,6 +50,17 @@ pub(super) enum Type {
     Struct(Fields, u32),
     /// The name of the enumeration that chooses, and the options.
     Variant(String, Fields),
+    /// An option for ranges of an earlier number, by the name of its field, both ends included.
+    Chosen {
+        by: String,
+        options: Vec<(Vec<[i64; 2]>, Rc<Type>)>,
+        is_optional: bool,
+    },
+    /// A number in as many bytes as it needs, seven bits in each, the lowest first (LEB128).
+    Varying {
+        is_signed: bool,
+        is_clock: bool,
+    },
     Array(Rc<Type>, Length),
 }
 
@@ -59,8 +70,8 @@ impl Type {
         match self {
             Self::Int(int) | Self::Enum(int, _) => int.align,
             Self::Float(_, align) | Self::Struct(_, align) => *align,
-            Self::Text => 8,
-            Self::Variant(..) => 1,
+            Self::Text | Self::Varying { .. } => 8,
+            Self::Variant(..) | Self::Chosen { .. } => 1,
             Self::Array(of, _) => of.align(),
         }
     }
@@ -113,6 +124,19 @@ impl<'d> Bits<'d> {
         Some((sum >> shift) as u64 & mask(int.size))
     }
 
+    /// A number in bytes of seven bits, and how many bits it has.
+    fn varying(&mut self) -> Option<(u64, u32)> {
+        let (mut number, mut size) = (0, 0);
+        loop {
+            let byte = *self.bytes(1)?.first()?;
+            number |= u64::from(byte & 0x7f).checked_shl(size)?;
+            size += 7;
+            if byte & 0x80 == 0 {
+                return Some((number, size.min(64)));
+            }
+        }
+    }
+
     fn bytes(&mut self, count: u64) -> Option<&'d [u8]> {
         self.align(8);
         let at = (self.take(count.checked_mul(8)?)? / 8) as usize;
@@ -162,12 +186,7 @@ impl<'t, 'd> Values<'t, 'd> {
         match kind {
             Type::Int(int) | Type::Enum(int, _) => {
                 let number = bits.int(int)?;
-                if int.is_clock {
-                    self.tick(number, int.size);
-                }
-                let unused = 64 - int.size.clamp(1, 64);
-                let signed = ((number << unused) as i64) >> unused;
-                let number = if int.is_signed { signed } else { number as i64 };
+                let number = self.whole(number, int.size, int.is_signed, int.is_clock);
                 self.found.push((name, Value::Number(number)));
                 if let Type::Enum(_, names) = kind {
                     self.choices.push((name, names, number));
@@ -189,9 +208,34 @@ impl<'t, 'd> Values<'t, 'd> {
                 let (_, kind) = options.iter().find(|(name, _)| name == chosen)?;
                 self.read(kind, name, bits)?;
             }
+            Type::Chosen { by, options, is_optional } => {
+                let number = self.number(by)?;
+                let is_in = |ranges: &[[i64; 2]]| {
+                    ranges.iter().any(|[first, last]| (first..=last).contains(&&number))
+                };
+                match options.iter().find(|(ranges, _)| is_in(ranges)) {
+                    Some((_, kind)) => self.read(kind, name, bits)?,
+                    None if *is_optional => {}
+                    None => return None,
+                }
+            }
+            Type::Varying { is_signed, is_clock } => {
+                let (number, size) = bits.varying()?;
+                let number = self.whole(number, size, *is_signed, *is_clock);
+                self.found.push((name, Value::Number(number)));
+            }
             Type::Array(of, length) => self.array(of, length, name, bits)?,
         }
         Some(())
+    }
+
+    /// The value of a number of so many bits; the clock moves on to it if it is the clock.
+    fn whole(&mut self, number: u64, size: u32, is_signed: bool, is_clock: bool) -> i64 {
+        if is_clock {
+            self.tick(number, size);
+        }
+        let unused = 64 - size.clamp(1, 64);
+        if is_signed { ((number << unused) as i64) >> unused } else { number as i64 }
     }
 
     fn array(
