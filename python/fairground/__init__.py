@@ -11,8 +11,9 @@ those of the command line, and so are the messages of errors (:class:`Error`). T
 
 from fairground._native import VERSION as __version__
 from fairground._native import Error
-from fairground._command import Report, ReportTable, command, run_on
+from fairground._command import command, compare, diagnose, follow, reproduce, run_on
 from fairground._points import Point, grid
+from fairground._report import Report, ReportTable
 from fairground._run import Contention, Run, read, simulate
 from fairground._sweep import Sweep, sweep
 from fairground._table import Table
@@ -31,8 +32,12 @@ __all__ = [
     "WorkloadInfo",
     "__version__",
     "command",
+    "compare",
+    "diagnose",
+    "follow",
     "grid",
     "read",
+    "reproduce",
     "run_on",
     "schedulers",
     "simulate",

@@ -7,19 +7,15 @@ import os
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 from fairground import _native
-from fairground._run import Run, read
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
+from fairground._report import Report, report_of
+from fairground._run import Run
 
 #: The value of an option: ``True`` is a flag, a mapping ``NAME=VALUE`` for each pair, a sequence the option for each value.
 OptionValue: TypeAlias = "str | int | bool | os.PathLike[str] | Mapping[str, object] | Sequence[object] | None"
@@ -30,97 +26,6 @@ REFUSED = 2
 JOINED = ("sched", "on")
 #: Options that a result for programs needs, and nothing else may take.
 RESERVED = ("format", "quiet")
-
-
-@dataclass(frozen=True)
-class ReportTable:
-    """A table of a report."""
-
-    #: Its name, which does not change: ``"differences"``.
-    name: str
-    #: Its heading, for people.
-    title: str
-    #: The names of the columns.
-    columns: tuple[str, ...]
-    #: The units of the columns that have one. In a column of unit ``"mixed"`` each cell is ``{"value": ..., "unit": ...}``.
-    units: Mapping[str, str]
-    #: The rows. ``None`` is "not measured".
-    rows: tuple[tuple[Any, ...], ...]
-    #: What the columns mean, and what was left out.
-    notes: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Each row by the names of its columns."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-
-    def to_arrow(self) -> pyarrow.Table:
-        """The table as a pyarrow table. Cells of a column that mixes types become texts."""
-        import pyarrow
-
-        columns = {name: [row[at] for row in self.rows] for at, name in enumerate(self.columns)}
-        return pyarrow.table({name: _of_one_type(values) for name, values in columns.items()})
-
-    def to_polars(self) -> polars.DataFrame:
-        """The table as a polars data frame, converted by pyarrow."""
-        import polars
-
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The table as a pandas data frame, converted by pyarrow."""
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
-        return frame
-
-
-def _of_one_type(values: list[Any]) -> list[Any]:
-    kinds = {float if isinstance(value, int) and not isinstance(value, bool) else type(value) for value in values if value is not None}
-    if len(kinds) > 1 or kinds == {dict}:
-        return [None if value is None else json.dumps(value) if isinstance(value, dict) else str(value) for value in values]
-    return [float(value) if kinds == {float} and value is not None else value for value in values]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a command prints: tables, and how they were made. ``docs/reference/output-formats.md`` describes the form."""
-
-    #: The heading.
-    title: str
-    #: The exit code: 0, or what ended a run (``docs/reference/exit-codes.md``).
-    exit_code: int
-    #: What a reader must know first, the worst first.
-    verdicts: tuple[str, ...]
-    #: How the result was made: seed, parameters, costs, versions.
-    sections: Mapping[str, Mapping[str, Any]]
-    #: The tables, in the order in which they are printed.
-    tables: tuple[ReportTable, ...]
-    #: Losses, doubts, what to do next.
-    notes: tuple[str, ...]
-    #: Of :func:`run_on`: everything that the kernel recorded, from before the workload's start until after its end.
-    recording: Run | None = None
-
-    def __getitem__(self, name: str) -> ReportTable:
-        """The first table of that name.
-
-        :raises KeyError: if there is none; the message lists those that there are.
-        """
-        for table in self.tables:
-            if table.name == name:
-                return table
-        raise KeyError(f"no table `{name}`; there are {', '.join(dict.fromkeys(self))}")
-
-    def __iter__(self) -> Iterator[str]:
-        return (table.name for table in self.tables)
-
-    def __len__(self) -> int:
-        return len(self.tables)
-
-    def __repr__(self) -> str:
-        return f"<fairground.Report: {self.title}: {', '.join(dict.fromkeys(self))}>"
 
 
 def command(name: str, *operands: str | os.PathLike[str], **options: OptionValue) -> Report:
@@ -138,14 +43,63 @@ def command(name: str, *operands: str | os.PathLike[str], **options: OptionValue
 def run_on(target: str, workload: str | os.PathLike[str], **options: OptionValue) -> Report:
     """Runs a workload on a real kernel (``"vm:7.2"``, ``"host"``).
 
-    The figures of the report are those of the workload's time; :attr:`Report.recording` has the events. The options are those of ``fairground run``, as :func:`command` takes them. ``fairground kernels fetch`` fetches a kernel.
+    The figures of the report are those of the workload's time; :attr:`Report.recording` has the events. The options are those of
+    ``fairground run``, as :func:`command` takes them. ``fairground kernels fetch`` fetches a kernel.
 
     :raises Error: if an argument is invalid, the kernel is not there, or the machine did not come up.
     """
     with TemporaryDirectory(prefix="fairground-") as folder:
         trace = Path(folder) / "trace.txt"
         report = command("run", workload, on=target, trace=trace, **options)
-        return replace(report, recording=read(trace))
+        recording = _native.read(os.fspath(trace))
+        return replace(report, recording=Run(recording, f"{os.fspath(workload)} on {target}"))
+
+
+def compare(
+    *operands: str | os.PathLike[str],
+    against: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    **options: OptionValue,
+) -> Report:
+    """Compares two recordings, or runs a workload under several schedulers or settings: ``fairground compare``.
+
+    ``compare("before.dat", "after.dat")`` says which tasks lost time (``report["lost"]``) and what took it (``report["causes"]``);
+    :attr:`Report.title` names the largest cause.
+    ``compare("b1.dat", "b2.dat", against=["a1.dat", "a2.dat"])`` compares several of each side, with intervals.
+    ``compare("hogs:3", sched=["cfs", "eevdf"])`` has one column for each scheduler (``report["comparison"]``).
+
+    :raises Error: if a recording cannot be read, or if an argument is invalid.
+    """
+    return command("compare", *operands, against=against, **options)
+
+
+def diagnose(*recordings: str | os.PathLike[str], **options: OptionValue) -> Report:
+    """Finds what is wrong in a recording, or what became worse from one to another: ``fairground diagnose``.
+
+    :attr:`Run.findings` has the same of one run or recording, without the program.
+
+    :raises Error: if a recording cannot be read, or if an argument is invalid.
+    """
+    return command("diagnose", *recordings, **options)
+
+
+def follow(recording: str | os.PathLike[str], *, sched: str | os.PathLike[str], **options: OptionValue) -> Report:
+    """Compares the decisions of a scheduler with those of a recording, one by one: ``fairground follow``.
+
+    ``report["agreement"]`` has a row for each kind of decision, ``report["differences"]`` one for each kind of difference.
+
+    :raises Error: if the recording cannot be read, or if an argument is invalid.
+    """
+    return command("follow", recording, sched=sched, **options)
+
+
+def reproduce(experiment: str | os.PathLike[str] | None = None, **options: OptionValue) -> Report:
+    """Repeats a published result, or an experiment of a file: ``fairground reproduce``. Without a name it lists the experiments.
+
+    The report has published figures beside measured ones.
+
+    :raises Error: if there is no such experiment, or if it cannot be run.
+    """
+    return command("reproduce", *([] if experiment is None else [experiment]), **options)
 
 
 def _words(options: Mapping[str, OptionValue]) -> list[str]:
@@ -180,7 +134,7 @@ def _program() -> str:
     if found is None:
         raise _native.Error(
             "the program `fairground` is not there: real kernels, experiments and commands need it\n"
-            "  help: the wheel of `make python` has it; or `make build`, and FAIRGROUND_BINARY names the file"
+            "  help: install the wheel of `make python`, which has it; or `make build`, and FAIRGROUND_BINARY names the file"
         )
     return found
 
@@ -194,31 +148,4 @@ def _run(words: list[str]) -> Report:
     if done.returncode < 0 or done.returncode == REFUSED or not done.stdout:
         said = done.stderr.removeprefix("fairground: ").removesuffix("\n")
         raise _native.Error(said or f"`fairground {words[0]}` ended with {done.returncode} and printed nothing")
-    return _report(json.loads(done.stdout), done.returncode)
-
-
-def _report(document: dict[str, Any], exit_code: int) -> Report:
-    def measured(entry: dict[str, Any]) -> Any:
-        return {key: entry[key] for key in ("value", "unit")} if entry.get("unit") else entry.get("value")
-
-    sections = {one["name"]: {entry["name"]: measured(entry) for entry in one["entries"]} for one in document["sections"]}
-    return Report(
-        title=document["title"],
-        exit_code=exit_code,
-        verdicts=tuple(verdict["text"] for verdict in document["verdicts"]),
-        sections=sections,
-        tables=tuple(_table(table) for table in document["tables"]),
-        notes=tuple(document["notes"]),
-    )
-
-
-def _table(table: dict[str, Any]) -> ReportTable:
-    columns = table["columns"]
-    return ReportTable(
-        name=table["id"],
-        title=table["title"],
-        columns=tuple(column["name"] for column in columns),
-        units={column["name"]: column["unit"] for column in columns if column["unit"]},
-        rows=tuple(tuple(row) for row in table["rows"]),
-        notes=tuple(table["notes"]),
-    )
+    return report_of(json.loads(done.stdout), done.returncode)

@@ -55,7 +55,7 @@ def shares(run: Run) -> Picture:
     groups = _rows(run.groups)
     figure, axes = _figure(2 * len(groups))
     places = range(len(groups))
-    series = (("got", "cpu_share", -0.2, _COLOURS[0]), ("due", "fluid_share", 0.2, _COLOURS[1]))
+    series = (("CPU time", "cpu_share", -0.2, _COLOURS[0]), ("fair share", "fluid_share", 0.2, _COLOURS[1]))
     for name, metric, shift, colour in series:
         # A value that was not measured has no bar, which differs from a bar of length 0.
         lengths = [math.nan if group[metric] is None else group[metric] for group in groups]

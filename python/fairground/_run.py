@@ -6,10 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from fairground import _native
+from fairground import _html, _native
 from fairground._files import changed
 from fairground._points import Point, SettingValue, Words
 from fairground._table import Table
@@ -26,13 +25,14 @@ class Run:
     The figures are those of the command line, from the same code; docs/reference/metrics defines each. Null is "not measured".
     """
 
-    def __init__(self, native: _native.Run) -> None:
+    def __init__(self, native: _native.Run, label: str | None = None) -> None:
         self._native = native
+        self._label = label
 
     @property
     def label(self) -> str:
         """The scheduler, or the recording's name."""
-        return self._native.label
+        return self._native.label if self._label is None else self._label
 
     @property
     def made(self) -> dict[str, Any]:
@@ -97,7 +97,8 @@ class Run:
 
     @property
     def findings(self) -> Table:
-        """What is wrong, as ``fairground diagnose`` finds it, the costliest first; ``cpu_time_ppm`` is the time lost, in millionths of all CPU time."""
+        """What is wrong, as ``fairground diagnose`` finds it, the costliest first. ``cpu_time_ppm`` is the time lost, in millionths of all
+        CPU time."""
         return Table(self._native.findings())
 
     @property
@@ -157,12 +158,9 @@ class Run:
         """The verdicts and a table of the groups, for notebooks."""
         shown = ("group", "tasks", "cpu_share", "fluid_share", "fairness_error", "wakeup_latency.p99")
         groups = self.groups
-        heads = [f"{name} [{groups.units[name]}]" if name in groups.units else name for name in shown]
         rows = [[row[name] for name in shown] for row in groups.to_arrow().to_pylist()]
-        lines = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
-        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-        verdicts = "".join(f"<p><b>{escape(verdict)}</b></p>" for verdict in self.verdicts)
-        return f"{verdicts}<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+        verdicts = "".join(_html.paragraph(verdict, bold=True) for verdict in self.verdicts)
+        return verdicts + _html.paragraph(repr(self)) + _html.table(shown, groups.units, rows)
 
     def __repr__(self) -> str:
         return f"<fairground.Run of {self.label}: {len(self.events)} events, {len(self.tasks)} tasks>"
@@ -197,12 +195,6 @@ class Contention:
     def __repr__(self) -> str:
         switches, with_stack = self._native.switches
         return f"<fairground.Contention: {self.lock_waits} waits for locks; {switches} switches, {with_stack} with a stack>"
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "not measured"
-    return f"{value:,.2f}" if isinstance(value, float) else escape(str(value))
 
 
 def simulate(

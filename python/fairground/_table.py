@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairground import _native
+from fairground import _html, _native
 
 if TYPE_CHECKING:
     import pandas
@@ -57,6 +57,13 @@ class Table:
         """The table as a pandas data frame, converted by pyarrow."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        shown = min(len(self), _html.ROWS_MAX)
+        rows = self.to_arrow().slice(0, shown).to_pylist()
+        more = _html.paragraph(f"{len(self) - shown} more rows") if len(self) > shown else ""
+        return _html.table(self.columns, self.units, [list(row.values()) for row in rows], missing="") + more
 
     def __repr__(self) -> str:
         return f"<fairground.Table: {len(self)} rows of {', '.join(self.columns)}>"

@@ -17,11 +17,11 @@ class CommandLine:
     """The program ``fairground``."""
 
     def __init__(self, binary: str) -> None:
-        self._binary = binary
+        self.binary = binary
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs it."""
-        return subprocess.run([self._binary, *words, "--quiet"], capture_output=True, text=True, check=False)
+        return subprocess.run([self.binary, *words, "--quiet"], capture_output=True, text=True, check=False)
 
     def out(self, *words: str) -> str:
         """What it prints when it succeeds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,76 @@ def test_a_report_has_the_tables_of_the_command(command_line: CommandLine) -> No
 
 
 def test_follow_and_experiments_are_reports() -> None:
-    followed = fairground.command("follow", RECORDING, sched="eevdf")
+    followed = fairground.follow(RECORDING, sched="eevdf")
     assert {row["decision"] for row in followed["agreement"].to_dicts()} >= {"pick", "place woken task"}
-    experiments = fairground.command("reproduce")
+    assert followed == fairground.command("follow", RECORDING, sched="eevdf")
+    experiments = fairground.reproduce()
     assert any("slice-2009" in row for table in experiments.tables for row in table.rows)
+    repeated = fairground.reproduce("slice-2009", target="sim")
+    assert repeated.title.startswith("slice-2009: ")
+    assert len(repeated["claims"]) > 0
     with pytest.raises(KeyError, match="no table `agreements`; there are agreement"):
         followed["agreements"]
+
+
+def recorded(folder: Path, name: str, workload: str) -> Path:
+    """A recording of a workload on one CPU."""
+    trace = folder / name
+    fairground.command("run", workload, sched="eevdf", cpus=1, duration="300ms", trace=trace)
+    return trace
+
+
+def test_recordings_are_compared(command_line: CommandLine, tmp_path: Path) -> None:
+    before = [recorded(tmp_path, f"before{seed}.txt", "hogs:1") for seed in (1, 2)]
+    after = [recorded(tmp_path, f"after{seed}.txt", "hogs:1 + sleepers:1") for seed in (1, 2)]
+    printed = json.loads(command_line.out("compare", str(before[0]), str(after[0]), "--format", "json"))
+    report = fairground.compare(before[0], after[0])
+    assert report.title == printed["title"] != ""
+    assert list(report) == [table["id"] for table in printed["tables"]]
+    assert {"causes", "lost", "parts"} <= set(report)
+    several = fairground.compare(*before, against=after)
+    assert not any("no interval" in note for note in several.notes)
+    assert [row["is"] for row in several["one-sided"].to_dicts()] == ["new"]
+    assert fairground.diagnose(before[0], after[0]).exit_code == 0
+    with pytest.raises(fairground.Error) as refused:
+        fairground.compare(before[0])
+    assert str(refused.value) == command_line.refusal("compare", str(before[0]))
+    with pytest.raises(fairground.Error) as refused:
+        fairground.follow(tmp_path / "none.dat", sched="cfs")
+    assert str(refused.value) == command_line.refusal("follow", str(tmp_path / "none.dat"), "--sched", "cfs")
+
+
+def test_values_with_their_own_units_become_numbers() -> None:
+    table = fairground.compare("hogs:3", sched=["cfs", "eevdf"], duration="100ms")["comparison"]
+    frame = table.to_pandas()
+    assert list(frame) == ["of", "metric", "cfs", "cfs.unit", "eevdf", "eevdf.unit"]
+    share = frame[(frame["of"] == "hog") & (frame["metric"] == "cpu_share")].iloc[0]
+    assert (share["cfs"], share["cfs.unit"]) == (pytest.approx(200.0, abs=1.0), "percent")
+    assert frame["eevdf"].dtype == "float64"
+
+
+def test_tables_and_reports_are_shown_in_notebooks() -> None:
+    mixed = ({"value": 1500, "unit": "ns"}, None, {"value": 4, "unit": None})
+    table = fairground.ReportTable(
+        "made",
+        "<Made>",
+        ("task", "wait", "count", "change", "own"),
+        {"wait": "ns", "own": "mixed"},
+        tuple(zip(("<a>", None, "c"), (2_500_000, None, 0), (1, 20_000, 3), (-0.001, 0.5, 2.0), mixed, strict=True)),
+        ("a note",),
+    )
+    page = table._repr_html_()
+    assert "<p><b>&lt;Made&gt;</b></p>" in page
+    assert page.endswith("<p>a note</p>")
+    assert ">wait [ms]</th>" in page
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", page)
+    assert cells[:5] == ["&lt;a&gt;", "2.50", "1", "0.00", "1.50 µs"]
+    assert cells[5:] == ["", "not measured", "20,000", "0.50", "not measured", "c", "0.00", "3", "2.00", "4"]
+    report = fairground.compare("hogs:3", sched=["cfs", "eevdf"], duration="100ms")
+    assert report._repr_html_().count("</table>") == len(report)
+    run = fairground.simulate("hogs:2", duration="1s")
+    assert "more rows" in run.events._repr_html_()
+    assert "not measured" not in run.findings._repr_html_()
 
 
 def test_messages_are_those_of_the_command_line(command_line: CommandLine) -> None:
