@@ -39,7 +39,7 @@ for package in "$@"; do
     doc/fairground/docs doc/fairground/arimo.LICENSE doc/fairground/crates; do
     [ -e "$share/$part" ] || [ -e "$share/$part.gz" ] || { echo "$package has no share/$part" >&2; exit 1; }
   done
-  schedulers=$(env -i "$binary" sched list --format csv | tail -n +2 | cut -d, -f3 | sort -u | wc -l)
+  schedulers=$(env -i "$binary" sched list --format csv | awk -F, '$2 == "schedulers" { print $3 }' | sort -u | wc -l)
   [ "$schedulers" -ge 7 ] || { echo "$package: $schedulers schedulers in the program" >&2; exit 1; }
   env -i "$binary" run hogs:2 --sched rfs --duration 1s --format csv | grep -q 'jain_index,0.999' ||
     { echo "$package: two hogs do not share a CPU" >&2; exit 1; }
