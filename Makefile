@@ -142,8 +142,9 @@ bench-sweep: python ## Measure 200 simulations in sequence and on two workers of
 	$(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels fairground
 	$(PYTHON)/bin/python benches/sweep.py
 
-bench-timeline: build downloads ## Measure how a page of a million events is shown and looked into (needs Chromium)
-	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --release -p fairground --test all page_timeline::bench -- --ignored --nocapture
+# The browser is measured, not the program: the debug build draws the same page.
+bench-timeline: test-programs downloads ## Measure how a page of a million events is shown and looked into (needs Chromium)
+	$(CARGO) test --locked $(TESTED) --test all page_timeline::bench -- --ignored --nocapture
 
 # Debian 12 has no package of mdBook. It is built once, without its server, into the cache.
 MDBOOK := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fairground/mdbook-$(MDBOOK_VERSION)
