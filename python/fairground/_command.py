@@ -44,9 +44,9 @@ def run_on(target: str, workload: str | os.PathLike[str], **options: OptionValue
     """Runs a workload on a real kernel (``"vm:7.2"``, ``"host"``).
 
     The figures of the report are those of the workload's time; :attr:`Report.recording` has the events. The options are those of
-    ``fairground run``, as :func:`command` takes them. ``fairground kernels fetch`` fetches a kernel.
+    ``fairground run``, as :func:`command` takes them. A kernel of the catalogue that is not in the cache is fetched from Debian first.
 
-    :raises Error: if an argument is invalid, the kernel is not there, or the machine did not come up.
+    :raises Error: if an argument is invalid, the kernel cannot be fetched, or the machine did not come up.
     """
     with TemporaryDirectory(prefix="fairground-") as folder:
         trace = Path(folder) / "trace.txt"
