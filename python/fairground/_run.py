@@ -179,12 +179,12 @@ class Contention:
 
     @property
     def sites(self) -> Table:
-        """One row for each place where tasks wait, the longest waits first."""
+        """One row for each place where tasks wait, the longest waits first, plain sleep last."""
         return Table(self._native.sites())
 
     @property
     def blockers(self) -> Table:
-        """One row for each pair of waiter and blocker at a place, the longest waits first."""
+        """One row for each pair of waiter and blocker at a place, the longest waits first, plain sleep last."""
         return Table(self._native.blockers())
 
     @property

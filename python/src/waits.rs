@@ -37,7 +37,7 @@ impl Contention {
         self.waits.lock_waits
     }
 
-    /// One row for each place, the longest waits first.
+    /// One row for each place, the longest waits first, plain sleep last.
     fn sites(&self) -> PyResult<Table> {
         sites(&self.waits.sites).map(Table::made).map_err(error)
     }
@@ -89,7 +89,7 @@ fn sites(sites: &[Site]) -> Result<RecordBatch, ArrowError> {
 fn blockers(sites: &[Site]) -> Result<RecordBatch, ArrowError> {
     let mut pairs: Vec<(&Site, &Blocking)> = Vec::new();
     sites.iter().for_each(|site| pairs.extend(site.blockers.iter().map(|pair| (site, pair))));
-    pairs.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.wait_ns));
+    pairs.sort_by_key(|(site, pair)| (site.kind.is_sleep(), std::cmp::Reverse(pair.wait_ns)));
     let columns = vec![
         texts("blocker", pairs.iter().map(|(_, pair)| Some(&pair.blocker))),
         texts("waiter", pairs.iter().map(|(_, pair)| Some(&pair.waiter))),

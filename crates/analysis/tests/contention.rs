@@ -113,6 +113,36 @@ fn at_a_lock(holder_is_known: bool) -> Tape {
 }
 
 #[test]
+fn only_waits_of_the_tasks_asked_for_count_and_whoever_held_them_up() {
+    let tape = at_a_lock(true);
+    let asked = |called: &str| {
+        let infos = tape.trace.tasks().iter();
+        Contention::of_tasks(&tape.trace, 2, &infos.map(|i| i.comm == called).collect::<Vec<_>>())
+    };
+    let waiter = asked("waiter");
+    assert_eq!((waiter.lock_waits, waiter.switches), (1, 1));
+    let [lock] = waiter.sites.as_slice() else { panic!("{:?}", waiter.sites) };
+    assert_eq!(lock.blockers[0].blocker, "holder", "whose own sleep does not count");
+    assert_eq!(lock.holder.sleeping_ns, 3 * MS);
+    let holder = asked("holder");
+    assert_eq!((holder.lock_waits, holder.lock_wait_ns(), holder.switches), (0, 0, 1));
+    assert_eq!((holder.sites.len(), holder.sites[0].kind), (1, WaitKind::Sleep));
+    let nobody = Contention::of_tasks(&tape.trace, 2, &[]);
+    assert_eq!(nobody, Contention::default());
+}
+
+#[test]
+fn plain_sleep_comes_last_however_long() {
+    let mut tape = at_a_lock(true);
+    let sleeper = tape.task("sleeper");
+    tape.preempt(16 * MS, 1, IDLE, sleeper).block(17 * MS, 1, sleeper, IDLE);
+    tape.waking(90 * MS, sleeper, 1).preempt(90 * MS, 1, IDLE, sleeper);
+    let found = Contention::of(&tape.trace, 2);
+    let order: Vec<_> = found.sites.iter().map(|s| (s.kind.name(), s.waits.sum_ns())).collect();
+    assert_eq!(order, [("lock mutex".to_owned(), 6 * MS), ("sleep".to_owned(), 76 * MS)]);
+}
+
+#[test]
 fn sleep_at_a_lock_is_a_part_of_that_wait() {
     let tape = at_a_lock(true);
     let found = Contention::of(&tape.trace, 2);

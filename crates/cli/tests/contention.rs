@@ -62,6 +62,48 @@ fn a_text_with_stacks_gives_the_histogram_of_the_mail() {
 }
 
 #[test]
+fn waits_of_some_tasks_alone() {
+    let files = Files::new();
+    let recording = files.write("trace.txt", TEXT);
+    let of = |options: &[&str]| success(&[&["contention", &recording][..], options].concat());
+    let says = |text: &str, part: &str| {
+        text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part)
+    };
+    let cat = of(&["--tree", "cat"]);
+    assert!(says(&cat, "switches 1, with stack 1, waits for locks 1, tasks asked for 1"), "{cat}");
+    assert!(says(&cat, "dd cat 1"), "{cat}");
+    let dd = of(&["--tree", "8"]);
+    assert!(says(&dd, "switches 0, with stack 0, waits for locks 0, tasks asked for 1"), "{dd}");
+    assert!(!dd.contains("pipe_read()"), "{dd}");
+    let said = refusal(&["contention", &recording, "--tree", "sh"]);
+    assert!(said.contains("no task has the name or pid `sh`"), "{said}");
+    // Of a recorded command: its tasks alone, unless all are asked for.
+    let marked =
+        TEXT.replacen("# tracer: nop", "# tracer: nop\n# fairground: origin command_pid 8", 1);
+    let marked = files.write("marked.txt", &marked);
+    let command = success(&["contention", &marked]);
+    assert!(command.contains("--all shows those of all tasks"), "{command}");
+    let all = success(&["contention", &marked, "--all"]);
+    assert!(!command.contains("pipe_read()") && all.contains("pipe_read()"), "{command}{all}");
+}
+
+#[test]
+fn groups_of_a_simulated_workload_are_asked_for_by_name() {
+    let waits = |options: &[&str]| -> u64 {
+        let run = ["contention", "netperf-stream", "--locks", "rt", "--duration", "50ms", "--wide"];
+        let text = success(&[&run[..], options].concat());
+        let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rest = plain.split("waits for locks ").nth(1).unwrap_or_default();
+        let count = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        count.parse().unwrap_or_else(|_| panic!("{text}"))
+    };
+    let (one, other) = (waits(&["--tree", "netperf"]), waits(&["--tree", "netserver"]));
+    assert!(one > 0 && other > 0, "{one} {other}");
+    assert_eq!(one + other, waits(&[]));
+    assert_eq!(one + other, waits(&["--tree", "netperf,netserver"]));
+}
+
+#[test]
 fn readers_of_a_pipe_wait_in_its_read_path() {
     let output = fairground(&[
         "contention",

@@ -55,6 +55,8 @@ type SiteKey = (WaitKind, Option<Label>, Option<Label>);
 pub(super) struct Collector<'t> {
     trace: &'t Trace,
     depth: usize,
+    /// By task: whether its waits count; `None`: those of all tasks.
+    asked: Option<&'t [bool]>,
     groups: Vec<&'t str>,
     group_of: Vec<usize>,
     now_ns: u64,
@@ -68,12 +70,13 @@ pub(super) struct Collector<'t> {
     found: Contention,
 }
 
-/// The waits of a whole trace.
-pub(super) fn collect(trace: &Trace, depth: usize) -> Contention {
+/// The waits of a whole trace, of all tasks or of some.
+pub(super) fn collect(trace: &Trace, depth: usize, asked: Option<&[bool]>) -> Contention {
     let (groups, group_of) = group_tasks(trace);
     let mut collector = Collector {
         trace,
         depth,
+        asked,
         groups,
         group_of,
         now_ns: 0,
@@ -116,7 +119,7 @@ impl Observer for Collector<'_> {
     fn on_change(&mut self, task: &Task, change: &Change) {
         let id = task.id;
         if matches!(change.cause, Cause::SwitchOut { .. }) {
-            self.found.switches += 1;
+            self.found.switches += u64::from(self.is_asked(id));
             self.sleep_is_over(id);
         }
         let now_ns = self.now_ns;
@@ -166,6 +169,11 @@ fn doing(state: State) -> Doing {
 }
 
 impl Collector<'_> {
+    /// Whether the waits of a task count.
+    fn is_asked(&self, id: TaskId) -> bool {
+        self.asked.is_none_or(|asked| asked.get(id.index()) == Some(&true))
+    }
+
     /// Books the sleep of a task that was woken.
     fn sleep_is_over(&mut self, id: TaskId) {
         let task = &mut self.tasks[id.index()];
@@ -210,18 +218,21 @@ impl Collector<'_> {
         if at_lock.holders.iter().all(|(_, holder)| holder.is_idle()) {
             at_lock.holders = vec![(at_lock.since_ns, at_lock.woken_by)];
         }
-        self.found.lock_waits += 1;
+        self.found.lock_waits += u64::from(self.is_asked(id));
         let site = (WaitKind::Lock(at_lock.flags.0), at_lock.stack, Some(at_lock.lock));
         self.book(site, id, (at_lock.since_ns, now_ns), &at_lock.holders);
     }
 
     fn stack(&mut self, id: TaskId, label: Label) {
+        let is_asked = self.is_asked(id);
         let task = &mut self.tasks[id.index()];
         match std::mem::take(&mut task.stack_of) {
             StackOf::Nothing => {}
             StackOf::Switch => {
-                self.found.with_stack += 1;
-                *self.points.entry(label).or_default() += 1;
+                if is_asked {
+                    self.found.with_stack += 1;
+                    *self.points.entry(label).or_default() += 1;
+                }
                 if let Some(asleep) = &mut task.asleep {
                     asleep.stack = Some(label);
                 }
@@ -235,7 +246,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Enters a wait that was seen from begin to end.
+    /// Enters a wait that was seen from begin to end, if it is one of a task that is asked for.
     fn book(
         &mut self,
         site: SiteKey,
@@ -243,6 +254,9 @@ impl Collector<'_> {
         (from_ns, to_ns): (u64, u64),
         holders: &[(u64, TaskId)],
     ) {
+        if !self.is_asked(id) {
+            return;
+        }
         let waiter = self.group_of[id.index()];
         let wait_ns = to_ns.saturating_sub(from_ns);
         if let Some(stack) = site.1 {
@@ -268,7 +282,11 @@ impl Collector<'_> {
     /// The trace ends: a task that was woken has waited; the waits of others are censored.
     fn cut_off(&mut self) {
         for index in 1..self.tasks.len() {
-            self.sleep_is_over(TaskId(index as u32));
+            let id = TaskId(index as u32);
+            self.sleep_is_over(id);
+            if !self.is_asked(id) {
+                continue;
+            }
             let task = &self.tasks[index];
             let asleep = task.asleep.map(|asleep| (asleep.kind, asleep.stack, None));
             let at_lock = task.at_lock.as_ref();
@@ -316,7 +334,7 @@ impl Collector<'_> {
             .into_iter()
             .map(|((kind, name), gathered)| gathered.site(name, kind, groups))
             .collect();
-        sites.sort_by_key(|site| std::cmp::Reverse(site.waits.sum_ns()));
+        sites.sort_by_key(|site| (site.kind.is_sleep(), std::cmp::Reverse(site.waits.sum_ns())));
         sites
     }
 

@@ -60,6 +60,11 @@ impl WaitKind {
         }
     }
 
+    /// Whether it is plain sleep. Much of that is no contention: tasks without work sleep, too.
+    pub fn is_sleep(self) -> bool {
+        matches!(self, WaitKind::Sleep)
+    }
+
     fn of(state: TaskState) -> Option<Self> {
         match state {
             _ if state.is_runnable() || state.is_dead() => None,
@@ -101,7 +106,7 @@ pub struct Contention {
     pub lock_waits: u64,
     /// The histogram of scheduling points, the rarest first, as in the mail.
     pub points: Vec<Point>,
-    /// Where tasks wait, by the time that they wait, the longest first.
+    /// Where tasks wait, by the time that they wait, the longest first; plain sleep after all others.
     pub sites: Vec<Site>,
     /// Whole stacks of the waits, in the order of their texts.
     pub folded: Vec<Folded>,
@@ -112,7 +117,13 @@ pub struct Contention {
 impl Contention {
     /// Analyses a whole trace. `depth` is the number of functions in a point, at least 1.
     pub fn of(trace: &Trace, depth: usize) -> Self {
-        collector::collect(trace, depth.max(1))
+        collector::collect(trace, depth.max(1), None)
+    }
+
+    /// The same of some tasks: their switches and their waits, whichever tasks held them up. `asked` tells by task
+    /// whether it is one of them.
+    pub fn of_tasks(trace: &Trace, depth: usize, asked: &[bool]) -> Self {
+        collector::collect(trace, depth.max(1), Some(asked))
     }
 
     /// All the time that tasks waited for locks, asleep or spinning, of waits that the trace has from begin to end, ns.

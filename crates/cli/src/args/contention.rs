@@ -7,7 +7,7 @@ use clap::Args;
 
 use fairground_session::{LocksSpec, MachineSpec, SchedulerSpec, TargetSpec};
 
-use super::PageArgs;
+use super::{PageArgs, TreeArgs};
 
 /// Functions of a call chain by default: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
@@ -21,6 +21,12 @@ pub(crate) struct ContentionArgs {
     /// Record this machine while this command runs
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]
     pub(crate) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) of: TreeArgs,
+    /// The waits of all tasks, not only of the recorded command's
+    #[arg(long, help_heading = "Tasks", conflicts_with = "tree")]
+    pub(crate) all: bool,
 
     /// Functions of a call chain that are shown
     #[arg(long, help_heading = "Output", default_value_t = DEPTH, value_parser = clap::value_parser!(u8).range(1..=64))]

@@ -19,7 +19,7 @@ use super::plan::RunPlan;
 use super::record::record_shown;
 use crate::args::{Cli, ContentionArgs};
 use crate::export;
-use crate::input::{find_recording, find_workload, is_recording};
+use crate::input::{asked_tasks, find_recording, find_workload, is_recording};
 use crate::pictures;
 use crate::present;
 
@@ -64,10 +64,16 @@ fn refuse_locks(args: &ContentionArgs) -> Result<(), Failure> {
 fn print(
     cli: &Cli,
     args: &ContentionArgs,
-    Recording { name, trace }: &Recording,
+    recording: &Recording,
     mut document: Document,
 ) -> Result<(), Failure> {
-    let contention = Contention::of(trace, args.depth.into());
+    let Recording { name, trace } = recording;
+    let asked = if args.all { None } else { asked_tasks(&args.of, recording)? };
+    let depth = args.depth.into();
+    let contention = match &asked {
+        Some(asked) => Contention::of_tasks(trace, depth, asked),
+        None => Contention::of(trace, depth),
+    };
     if let Some(path) = &args.folded {
         write_folded(path, &contention)?;
     }
@@ -76,6 +82,14 @@ fn print(
     let window_ns = trace.end_ns.saturating_sub(trace.start_ns);
     document.set("recording", "window", Cell::duration_ns(window_ns));
     present::describe_contention(&mut document, &contention, args.top);
+    if let Some(asked) = &asked {
+        let count = asked.iter().filter(|asked| **asked).count();
+        document.set("contention", "tasks asked for", Cell::count(count as u64));
+        if args.of.tree.is_empty() {
+            let note = "waits of the recorded command and of what it started: --all shows those of all tasks";
+            document.notes.push(note.to_owned());
+        }
+    }
     let loss =
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
     document.notes.extend(present::loss_notes(name, &loss));

@@ -34,8 +34,8 @@ fn answers(contention: &Contention) -> Vec<String> {
         grouped(contention.switches),
         grouped(contention.lock_waits)
     );
-    let waits = || contention.sites.iter().filter(|site| site.waits.count() > 0);
-    let longest = waits().find(|site| !is_sleep(site)).or_else(|| waits().next()).map(|site| {
+    let mut waits = contention.sites.iter().filter(|site| site.waits.count() > 0);
+    let longest = waits.next().map(|site| {
         format!(
             "Most time is spent at {} ({}): {} waits, {:.3} ms in all.",
             named(site),
@@ -69,15 +69,11 @@ pub(super) fn locks(runs: &[Pictured<'_>]) -> Option<Chart> {
 /// All waits of a recording. Plain sleep, which is longest where nothing is to do, has a drawing of its own.
 fn waits(contention: &Contention) -> Option<Chart> {
     let sites = contention.sites.iter().filter(|site| site.waits.count() > 0);
-    let (sleep, other): (Vec<&Site>, Vec<&Site>) = sites.partition(|site| is_sleep(site));
+    let (sleep, other): (Vec<&Site>, Vec<&Site>) = sites.partition(|site| site.kind.is_sleep());
     let drawings = [("locks and uninterruptible sleep", other), ("interruptible sleep", sleep)];
     let found: Vec<(&str, Vec<&Site>)> =
         drawings.into_iter().filter(|(_, sites)| !sites.is_empty()).collect();
     sites_chart("waits", "Where tasks wait", &found)
-}
-
-fn is_sleep(site: &Site) -> bool {
-    matches!(site.kind, WaitKind::Sleep)
 }
 
 /// A drawing for each run: a bar for each place, its parts what the others did meanwhile.

@@ -64,7 +64,7 @@ fn sites_table(contention: &Contention, top: usize) -> Table {
     table.note(
         "total, p50, p99: from the begin of the wait to the wake-up, or to having the lock. \
          holder: what the task that held the lock or ended the wait did meanwhile, in % of the \
-         waits; the rest is not known.",
+         waits; the rest is not known. Plain sleep comes last.",
     );
     let left_out = contention.sites.len().saturating_sub(top);
     if left_out > 0 {
@@ -77,7 +77,7 @@ fn blockers_table(contention: &Contention, top: usize) -> Table {
     let pairs =
         contention.sites.iter().flat_map(|site| site.blockers.iter().map(move |b| (site, b)));
     let mut pairs: Vec<_> = pairs.collect();
-    pairs.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.wait_ns));
+    pairs.sort_by_key(|(site, pair)| (site.kind.is_sleep(), std::cmp::Reverse(pair.wait_ns)));
     let mut table = Table::of("blockers", "Waiters and blockers", pairs.into_iter().take(top))
         .text("blocker", |(_, pair)| pair.blocker.as_str())
         .text("waiter", |(_, pair)| pair.waiter.as_str())
