@@ -37,6 +37,23 @@ fn it_runs_and_what_has_no_meaning_is_said() {
     assert!(quiet.stderr.is_empty(), "{}", String::from_utf8_lossy(&quiet.stderr));
 }
 
+/// Threads that wait for ever are told, and the others run to the end.
+#[test]
+fn a_thread_that_rt_app_hangs_in_keeps_no_other_from_running() {
+    let files = Files::new();
+    let text = r#"{ "tasks" : {
+        "alone" : { "suspend" : "", "run" : 10 },
+        "hog" : { "run" : 1000 } }, "global" : { "duration" : 1 } }"#;
+    let file = files.write("hangs.json", text);
+    let output = fairground(&["run", &file, "--format", "csv"]);
+    let (table, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let place = "hangs.json:2:21: no event resumes or signals `alone`";
+    assert!(said.contains(place), "{said}");
+    assert!(table.contains(",group,hog,cpu_share,99.99"), "{table}");
+}
+
 #[test]
 fn it_is_shown_checked_and_converted() {
     let files = Files::new();

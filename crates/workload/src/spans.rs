@@ -71,11 +71,18 @@ pub(crate) struct Finding {
     pub(crate) message: String,
     pub(crate) notes: Vec<(Subject, String)>,
     pub(crate) help: String,
+    /// Whether some tasks wait for ever because of it, and nothing else is wrong.
+    pub(crate) hangs: bool,
 }
 
 impl Finding {
     pub(crate) fn new(subject: Subject, message: String, help: impl Into<String>) -> Self {
-        Self { subject, message, notes: Vec::new(), help: help.into() }
+        Self { subject, message, notes: Vec::new(), help: help.into(), hangs: false }
+    }
+
+    /// Some tasks wait for ever because of it; the others go on.
+    pub(crate) fn hanging(self) -> Self {
+        Self { hangs: true, ..self }
     }
 }
 
@@ -88,6 +95,15 @@ pub(crate) struct Locator<'a> {
 impl Locator<'_> {
     pub(crate) fn error(&self, findings: Vec<Finding>) -> WorkloadError {
         WorkloadError::new(findings.into_iter().map(|finding| self.diagnostic(finding)).collect())
+    }
+
+    /// `PLACE: MESSAGE` of each.
+    pub(crate) fn lines(&self, findings: &[Finding]) -> Vec<String> {
+        let line = |finding: &Finding| {
+            let place = self.words(&finding.subject);
+            format!("{place}: {}", finding.message)
+        };
+        findings.iter().map(line).collect()
     }
 
     fn diagnostic(&self, finding: Finding) -> Diagnostic {

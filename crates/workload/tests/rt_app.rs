@@ -90,6 +90,24 @@ fn what_is_wrong_is_refused_with_its_place() {
     }
 }
 
+/// rt-app starts such threads, and they wait for ever: a note says so, and the others run.
+#[test]
+fn what_rt_app_hangs_in_is_said_and_runs() {
+    let files = files("hangs");
+    assert_eq!(files.len(), 2);
+    for (name, text) in files {
+        let RtApp { workload, notes } = read(&name, &text);
+        assert!(
+            parse(&name, &to_toml(&workload)).is_err(),
+            "{name}: no workload of ours does that"
+        );
+        insta::assert_snapshot!(
+            format!("hangs-{}", name.trim_end_matches(".json")),
+            notes.join("\n")
+        );
+    }
+}
+
 #[test]
 fn what_rt_app_cannot_say_is_refused_with_its_operation() {
     let toml = include_str!("rt_app/bad/unwritable.toml");

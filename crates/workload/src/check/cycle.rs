@@ -268,7 +268,7 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
         };
         finding.notes.push((Subject::Op(subject), note));
     }
-    finding
+    if locks { finding } else { finding.hanging() }
 }
 
 fn who(workload: &Workload, waiting: &Waiting) -> String {

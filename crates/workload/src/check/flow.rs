@@ -188,6 +188,8 @@ fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
             }
             _ => return,
         };
-        findings.push(Finding::new(Subject::Op(path.clone()), message, help));
+        let finding = Finding::new(Subject::Op(path.clone()), message, help);
+        let has_parent = !matches!(op, Op::Signal(_));
+        findings.push(if has_parent { finding.hanging() } else { finding });
     });
 }

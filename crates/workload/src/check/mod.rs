@@ -46,13 +46,43 @@ fn report(
     text: Option<(&Source<'_>, &Spans)>,
     steps_max: u64,
 ) -> Result<(), WorkloadError> {
-    let stages: [&dyn Fn() -> Vec<Finding>; 3] =
-        [&|| values::findings(workload), &|| flow_findings(workload), &|| {
-            cycle::findings(workload, steps_max)
-        }];
-    let findings = stages.iter().map(|stage| stage()).find(|findings| !findings.is_empty());
+    let findings = STAGES.iter().map(|stage| stage(workload, steps_max));
+    let findings = findings.into_iter().find(|findings| !findings.is_empty());
     findings.map_or(Ok(()), |findings| Err(Locator { workload, text }.error(findings)))
 }
+
+/// The same of a form whose own program starts tasks that will wait for ever: each such wait of
+/// the first stage that found any, as `PLACE: MESSAGE`. A cycle of locks alone stays an error: no run gets past it.
+///
+/// # Errors
+/// All other problems of the first stage that found any.
+pub(crate) fn hangs(
+    workload: &Workload,
+    source: &Source<'_>,
+    spans: &Spans,
+) -> Result<Vec<String>, WorkloadError> {
+    let locator = Locator { workload, text: Some((source, spans)) };
+    let mut found = Vec::new();
+    for stage in STAGES {
+        let (hangs, errors): (Vec<Finding>, Vec<Finding>) =
+            stage(workload, CHECK_STEPS_MAX).into_iter().partition(|finding| finding.hangs);
+        if !errors.is_empty() {
+            return Err(locator.error(errors));
+        }
+        // What hangs by itself is mostly in a cycle, too.
+        if found.is_empty() {
+            found = locator.lines(&hangs);
+        }
+    }
+    Ok(found)
+}
+
+/// The stages, in order: each takes the workload and a limit of the search for cyclic waits.
+const STAGES: [fn(&Workload, u64) -> Vec<Finding>; 3] = [
+    |workload, _| values::findings(workload),
+    |workload, _| flow_findings(workload),
+    cycle::findings,
+];
 
 fn flow_findings(workload: &Workload) -> Vec<Finding> {
     [flow::findings(workload), forks::findings(workload), locks::findings(workload)].concat()

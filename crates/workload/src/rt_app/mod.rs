@@ -79,21 +79,30 @@ pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
     if !reader.problems.is_empty() {
         return Err(WorkloadError::new(reader.problems));
     }
-    check::with_text(&workload, &source, &reader.spans).map_err(in_words_of_events)?;
-    Ok(RtApp { workload, notes: reader.notes })
+    let hangs = check::hangs(&workload, &source, &reader.spans).map_err(in_words_of_events)?;
+    let mut notes = reader.notes;
+    notes.extend(hangs.into_iter().map(|hang| {
+        format!("{}: rt-app waits there for ever, and so does this", words_of_events(&hang))
+    }));
+    Ok(RtApp { workload, notes })
 }
 
 /// The checks refer to operations: their remedies in the events of such a file.
 fn in_words_of_events(mut error: WorkloadError) -> WorkloadError {
     for diagnostic in &mut error.diagnostics {
-        for (operation, events) in [
-            ("a { notify = … }", "a \"resume\", \"signal\" or \"broad\""),
-            ("a { send = … }", "a \"sem_post\""),
-        ] {
-            diagnostic.help = diagnostic.help.replace(operation, events);
-        }
+        diagnostic.help = words_of_events(&diagnostic.help);
     }
     error
+}
+
+fn words_of_events(text: &str) -> String {
+    let words = [
+        ("a { notify = … }", "a \"resume\", \"signal\" or \"broad\""),
+        ("a { send = … }", "a \"sem_post\""),
+        ("no task notifies the condition", "no event resumes or signals"),
+        ("no task sends to queue", "no event posts the semaphore"),
+    ];
+    words.iter().fold(text.to_owned(), |text, (operation, events)| text.replace(operation, events))
 }
 
 /// The names that `resume` has anywhere in a value. The depth of values is limited where they are parsed.
