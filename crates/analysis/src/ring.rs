@@ -8,9 +8,9 @@
 use crate::metric::value::{Metric, Unit, Value, metric};
 use fairground_trace::{EventKind, Trace};
 
-/// What the label of a pass without switches starts with; the number of members follows.
+/// What the label of a pass without switches starts with; the number of members follows, or `8p/16K` in a matrix.
 pub const OVERHEAD: &str = "lat_ctx overhead/";
-/// What the label of a round starts with; the number of members follows.
+/// What the label of a round starts with; the number of members follows, or `8p/16K` in a matrix.
 pub const ROUND: &str = "lat_ctx round/";
 
 /// What a ring measured.
@@ -62,8 +62,18 @@ impl RingReport {
     pub fn of(trace: &Trace) -> Option<RingReport> {
         let members_of = |label: &String, start| label.strip_prefix(start)?.parse::<u64>().ok();
         let members = trace.labels().iter().find_map(|label| members_of(label, ROUND))?;
+        Self::labelled(trace, members, &members.to_string())
+    }
+
+    /// Finds the ring of so many members with so many KiB each, of several in a trace (`lat_ctx:matrix`); `None` as
+    /// above.
+    pub fn of_matrix(trace: &Trace, members: u64, size_kb: u64) -> Option<RingReport> {
+        Self::labelled(trace, members, &format!("{members}p/{size_kb}K"))
+    }
+
+    fn labelled(trace: &Trace, members: u64, label: &str) -> Option<RingReport> {
         let (overhead_label, round_label) =
-            (format!("{OVERHEAD}{members}"), format!("{ROUND}{members}"));
+            (format!("{OVERHEAD}{label}"), format!("{ROUND}{label}"));
         let (mut alone, mut rounds) = (Passes::default(), Passes::default());
         let (mut seen, mut at_first, mut at_last) = (Counts::default(), None, Counts::default());
         for event in trace.events() {
@@ -185,6 +195,7 @@ mod tests {
         assert!((report.switch_us() - 0.6).abs() < 1e-9);
         assert!((report.hop_us() - 0.8).abs() < 1e-9);
         assert_eq!(RingReport::of(&Trace::new(1)), None);
+        assert_eq!(RingReport::of_matrix(&trace, 2, 0), None, "it is no ring of a matrix");
     }
 
     /// A child blocks twice in each of two rounds of 1 us, and `wake` is what wakes it.

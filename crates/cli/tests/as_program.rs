@@ -49,6 +49,24 @@ fn several_schedulers_have_a_head_each() {
 }
 
 #[test]
+fn the_matrix_of_lat_ctx_is_the_table_of_lmbenchs_summary() {
+    let lines = lines("lat_ctx:matrix", &["--hz", "1000"]);
+    assert_eq!(lines[1], "Context switching - times in microseconds - smaller is better");
+    assert!(lines[3].ends_with("  2p/0K 2p/16K 2p/64K 8p/16K 8p/64K 16p/16K 16p/64K"));
+    assert!(lines[5].ends_with(" ------ ------ ------ ------ ------ ------- -------"));
+    let row = lines[6].strip_prefix("sim       cfs@2.6.27-sl ").expect("host and system");
+    let figures: Vec<f64> =
+        row.split_whitespace().map(|figure| figure.parse().expect("µs")).collect();
+    assert_eq!((figures.len(), lines.len(), lines[6].len()), (7, 7, lines[5].len()));
+    // A ring of two takes as long alone as in the matrix.
+    let alone = self::lines("lat_ctx:2", &["--hz", "1000"]);
+    let switch = alone.last().and_then(|line| line.split(' ').nth(1)?.parse::<f64>().ok());
+    assert_eq!(switch, Some(figures[0]), "{alone:#?}");
+    let said = refusal(&["run", "lat_ctx:matrix,size_kb=16", "--sched", "cfs", "--as-program"]);
+    assert!(said.contains("`size_kb` beside `matrix`"), "{said}");
+}
+
+#[test]
 fn programs_that_count_and_time() {
     let hackbench = lines("hackbench:1,rounds=2", &["--duration", "1s"]);
     assert_eq!(

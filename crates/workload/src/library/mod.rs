@@ -23,6 +23,7 @@ use crate::diagnostic::{Source, WorkloadError};
 use crate::join::join;
 use crate::limits::{NAME_CHARS_MAX, PARTS_MAX};
 use crate::model::Workload;
+pub use ring::LAT_CTX_MATRIX;
 pub use spec::{COMMON_PARAMETERS, Entry, Parameter};
 use spec::{Call, Token};
 
