@@ -2,9 +2,9 @@
 
 use std::panic::resume_unwind;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
@@ -20,6 +20,9 @@ use crate::progress::Progress;
 
 /// How often it is looked whether a line of progress is due.
 const TICK: Duration = Duration::from_millis(500);
+
+/// What is over sooner needs no estimate, and tells nothing about the rest.
+const ESTIMATED_AFTER: Duration = Duration::from_secs(2);
 
 /// How much an experiment runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,6 +73,47 @@ impl Extent {
     }
 }
 
+/// How long the simulated runs take on this machine, from those that are done. It is said once, after the first run
+/// that ends late enough.
+struct Estimate<'n> {
+    name: &'n str,
+    begun: Instant,
+    all_ns: u64,
+    done_ns: AtomicU64,
+    is_said: AtomicBool,
+}
+
+impl<'n> Estimate<'n> {
+    fn of(name: &'n str, extent: &Extent) -> Self {
+        Self {
+            name,
+            begun: Instant::now(),
+            all_ns: extent.simulated_ns,
+            done_ns: AtomicU64::new(0),
+            is_said: AtomicBool::new(false),
+        }
+    }
+
+    /// A run of this length has ended.
+    fn after(&self, run_ns: u64, progress: &Progress) {
+        let done_ns = self.done_ns.fetch_add(run_ns, Ordering::Relaxed).saturating_add(run_ns);
+        let elapsed = self.begun.elapsed();
+        let is_due = elapsed >= ESTIMATED_AFTER
+            && done_ns < self.all_ns
+            && !self.is_said.swap(true, Ordering::Relaxed);
+        if let Some(text) = is_due.then(|| estimated(done_ns, self.all_ns, elapsed)).flatten() {
+            progress.say(&format!("{}: {text}", self.name));
+        }
+    }
+}
+
+/// In words, from what took how long.
+fn estimated(done_ns: u64, all_ns: u64, elapsed: Duration) -> Option<String> {
+    let all_ms = elapsed.as_millis() * u128::from(all_ns);
+    let seconds = all_ms.checked_div(u128::from(done_ns))?.div_ceil(1000);
+    Some(format!("about {seconds} s for all simulated runs on this machine, going by the first"))
+}
+
 /// `1 run`, `2 runs`.
 pub(super) fn plural(runs: u64) -> String {
     format!("{runs} run{}", if runs == 1 { "" } else { "s" })
@@ -96,7 +140,9 @@ pub(super) fn run_all<T: Send>(
 ) -> Vec<Result<T, Failure>> {
     let steps = runs.iter().map(|run| length_ns(run).div_ceil(CHUNK_NS)).sum();
     let progress = Progress::in_lines(quiet, steps, name);
-    progress.say(&format!("{name}: {}", Extent::of(runs).text()));
+    let extent = Extent::of(runs);
+    progress.say(&format!("{name}: {}; how long that takes here is not known yet", extent.text()));
+    let estimate = Estimate::of(name, &extent);
     // Simulations first: they are quick, and show a mistake in the experiment before any machine has booted.
     let (simulated, real): (Vec<usize>, Vec<usize>) =
         (0..runs.len()).partition(|&index| runs[index].is_simulated());
@@ -119,7 +165,7 @@ pub(super) fn run_all<T: Send>(
                 .map_err(|e| of_run(run, e));
             match run.is_simulated() {
                 true if result.is_err() => failed.store(true, Ordering::Relaxed),
-                true => {}
+                true => estimate.after(length_ns(run), &progress),
                 // A real kernel does not tell how far it is.
                 false => progress.advance(length_ns(run).div_ceil(CHUNK_NS)),
             }
@@ -209,5 +255,19 @@ pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
     }
     if let TargetReport::Simulated { machine, .. } = &outcome.report {
         made.set(&section, "costs", Cell::text(machine.cost.preset_name()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_is_what_all_take_at_the_speed_of_those_that_are_done() {
+        let about = |done_ns, all_ns, ms| estimated(done_ns, all_ns, Duration::from_millis(ms));
+        assert!(about(10, 60, 5_000).is_some_and(|text| text.starts_with("about 30 s ")));
+        assert!(about(3, 10, 2_000).is_some_and(|text| text.starts_with("about 7 s ")));
+        assert_eq!(about(0, 10, 2_000), None, "nothing of a known length is done");
+        assert!(about(1, u64::MAX, u64::MAX).is_some());
     }
 }
