@@ -11,6 +11,7 @@ mod install;
 mod kernels;
 mod load;
 mod nearest;
+mod negative;
 mod record;
 mod top;
 
@@ -23,6 +24,7 @@ pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
 pub(crate) use nearest::with_nearest_command;
+pub(crate) use negative::negative_number;
 pub(crate) use record::{ConvertArgs, RecordArgs};
 pub(crate) use top::TopArgs;
 

@@ -32,7 +32,13 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&args::with_nearest_command(error)),
+        Err(error) => {
+            if let Some(text) = args::negative_number(&error) {
+                talk::say(text);
+                return ExitCode::from(ERROR_CODE);
+            }
+            return refuse(&args::with_nearest_command(error));
+        }
     };
     match commands::execute(&cli) {
         Ok(code) => code,
