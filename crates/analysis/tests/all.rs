@@ -6,6 +6,7 @@ mod cgroups;
 mod contention;
 mod counters;
 mod definition_pages;
+mod diagnose;
 mod difference;
 mod files;
 mod laws;

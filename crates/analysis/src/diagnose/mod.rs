@@ -29,8 +29,9 @@ pub use two::{ChangedFinding, Fate, compare_findings};
 
 use crate::{Analysis, Options};
 use facts::{Facts, TaskFacts};
-use fairground_trace::{TaskId, Trace};
+use fairground_trace::{CgroupId, TaskId, Trace};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Pairs of groups (one cut the other, or ran while the other waited) that are kept; further ones are counted and
 /// not kept.
@@ -232,6 +233,7 @@ impl Diagnosis {
             match verdict {
                 Verdict::Nothing => {}
                 Verdict::Found(mut finding) => {
+                    case.add_cgroups(&mut finding);
                     finding.advice = family.advice(rule).unwrap_or_default();
                     diagnosis.findings.push(finding);
                 }
@@ -263,6 +265,27 @@ impl Case<'_> {
         let window_ns = u128::from(self.analysis.window_ns()).max(1);
         let milli = u128::from(count) * 1_000_000_000_000 / window_ns;
         Fact::MilliPerSecond(u64::try_from(milli).unwrap_or(u64::MAX))
+    }
+
+    /// Names the control groups of tasks that wait for no reason that the events show: a limit (`cpu.max`) of theirs
+    /// looks alike, and no event tells of it.
+    fn add_cgroups(&self, finding: &mut Finding) {
+        if !matches!(finding.rule, Rule::Starved | Rule::IdleWhileWaiting) {
+            return;
+        }
+        let cgroup = |task: &TaskId| self.analysis.task(*task)?.cgroup;
+        let groups: BTreeSet<CgroupId> = finding.tasks.iter().filter_map(cgroup).collect();
+        // The root has no limit.
+        let groups: Vec<String> = groups
+            .iter()
+            .filter(|group| group.index() > 0)
+            .filter_map(|group| Some(format!("/{}", self.trace.cgroups().get(group.index())?.path)))
+            .collect();
+        if !groups.is_empty() {
+            finding.add("their control groups", Fact::Text(listed(groups.into_iter())));
+            finding.meaning +=
+                " A limit of a control group (cpu.max) that is used up looks like this, too.";
+        }
     }
 
     /// Tasks blocked, and no event shows when they woke up.
