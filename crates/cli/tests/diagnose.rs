@@ -129,3 +129,65 @@ fn what_is_no_recording_is_refused() {
     says(&refusal(&["diagnose", &path]), &["notes.txt", "no scheduling event"]);
     says(&refusal(&["diagnose", "nowhere.dat"]), &["nowhere.dat"]);
 }
+
+/// Runs two hogs on one CPU under a scheduler, beside other tasks, and writes the recording.
+fn hogs(files: &Files, name: &str, more: &str, sched: &[&str]) -> String {
+    let trace = files.path(name).display().to_string();
+    let workload = format!("hogs:2{more}");
+    let run = ["run", &workload, "--cpus", "1", "--duration", "5s", "--quiet", "--trace", &trace];
+    success(&[&run[..], sched].concat());
+    trace
+}
+
+/// First come, first served, with slices of a second.
+const STARVING: [&str; 4] = ["--sched", "fifo", "--set", "slice_ns=1s"];
+
+#[test]
+fn of_two_recordings_it_says_what_is_new_gone_or_the_same() {
+    let files = Files::new();
+    let fair = hogs(&files, "fair.txt", "", &["--sched", "cfs"]);
+    let starving = hogs(&files, "starving.txt", "", &STARVING);
+    let new = success(&["diagnose", &fair, &starving]);
+    says(
+        &new,
+        &[
+            "new: a waiter starves: hog/1, hog/0",
+            "new: a hog that never yields",
+            "scheduler before cfs, scheduler after fifo",
+        ],
+    );
+    let gone = success(&["diagnose", &starving, &fair]);
+    says(&gone, &["nothing new: 2 findings are gone", "gone starved", "gone hog"]);
+    let same = success(&["diagnose", &starving, &starving]);
+    says(&same, &["nothing new: 0 findings are gone", "same starved", "same hog"]);
+    let none = success(&["diagnose", &fair, &fair]);
+    for word in ["starved", "hog"] {
+        assert!(!none.contains(word), "{none}");
+    }
+}
+
+#[test]
+fn a_tree_has_the_findings_about_its_tasks_alone() {
+    let files = Files::new();
+    let trace = hogs(&files, "starving.txt", " + sleepers:1", &STARVING);
+    let of = |options: &[&str]| success(&[&["diagnose", &trace][..], options].concat());
+    let whole = of(&[]);
+    says(&whole, &["a hog that never yields: hog/"]);
+    says(&of(&["--tree", "hog"]), &["a hog that never yields: hog/", "tasks asked for 2"]);
+    let sleeper = of(&["--tree", "sleeper"]);
+    says(&sleeper, &["tasks asked for 1", "1 finding about other tasks only: --all shows them"]);
+    assert!(!sleeper.contains("a hog that never yields"), "{sleeper}");
+    says(&of(&["--tree", "sleeper", "--all"]), &["a hog that never yields: hog/"]);
+    let changed = success(&["diagnose", &trace, &trace, "--tree", "sleeper"]);
+    assert!(!changed.contains("a hog that never yields"), "{changed}");
+    says(&refusal(&["diagnose", &trace, "--tree", "cc"]), &["no task has the name or pid `cc`"]);
+    // The recorded command is the tree where none is named.
+    let text = std::fs::read_to_string(&trace).expect("text");
+    let pid = text.lines().find_map(|line| line.split("sleeper-").nth(1)?.split(' ').next());
+    let mark = format!("# fairground: origin command_pid {}\n", pid.expect("it ran").trim());
+    let at = text.find("# fairground: origin ").expect("our own text");
+    let marked = files.write("marked.txt", [&text[..at], &mark, &text[at..]].concat());
+    let command = success(&["diagnose", &marked]);
+    says(&command, &["tasks asked for 1"]);
+    assert!(!command.contains("a hog that never yields"), "{command}");
+}

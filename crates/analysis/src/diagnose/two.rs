@@ -125,3 +125,96 @@ fn names<'t>(trace: &'t Trace, finding: &Finding) -> BTreeSet<&'t str> {
     let infos = finding.tasks.iter().filter_map(|task| trace.tasks().get(task.index()));
     infos.map(|info| GroupMetrics::name_of(&info.comm)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairground_trace::{TaskId, TaskInfo};
+
+    /// The idle task, and these.
+    fn trace(comms: &[&str]) -> Trace {
+        let mut trace = Trace::new(1);
+        for (nth, comm) in comms.iter().enumerate() {
+            trace.add_task(TaskInfo::new(100 + nth as u32, comm));
+        }
+        trace
+    }
+
+    fn found(findings: &[(Rule, u64, &[u32])]) -> Diagnosis {
+        let finding = |(rule, severity_ppm, tasks): &(Rule, u64, &[u32])| Finding {
+            severity_ppm: *severity_ppm,
+            tasks: tasks.iter().map(|task| TaskId(*task)).collect(),
+            ..Finding::new(*rule, String::new())
+        };
+        Diagnosis { findings: findings.iter().map(finding).collect(), ..Diagnosis::default() }
+    }
+
+    /// What became of which finding.
+    fn fates(changed: &[ChangedFinding<'_>]) -> Vec<(Fate, Option<Rule>)> {
+        changed.iter().map(|one| (one.fate, one.rule())).collect()
+    }
+
+    #[test]
+    fn a_fifth_more_or_less_is_a_change() {
+        let known = [
+            (100, 100, Fate::Same),
+            (100, 119, Fate::Same),
+            (100, 120, Fate::Grown),
+            (119, 100, Fate::Same),
+            (120, 100, Fate::Shrunk),
+            (0, 0, Fate::Same),
+            (0, 1, Fate::Grown),
+            (1, 0, Fate::Shrunk),
+            (u64::MAX - 1, u64::MAX, Fate::Same),
+        ];
+        for (before, after, expected) in known {
+            assert_eq!(fate(before, after), expected, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn those_that_grew_most_come_first() {
+        let trace = trace(&["a"]);
+        let before = found(&[(Rule::Hog, 500, &[1]), (Rule::Starved, 100, &[1])]);
+        let after = found(&[(Rule::Starved, 900, &[1]), (Rule::PingPong, 300, &[1])]);
+        let changed = compare_findings((&trace, &before), (&trace, &after));
+        let expected = [
+            (Fate::Grown, Some(Rule::Starved)),
+            (Fate::New, Some(Rule::PingPong)),
+            (Fate::Gone, Some(Rule::Hog)),
+        ];
+        assert_eq!(fates(&changed), expected);
+        let growths: Vec<i64> = changed.iter().map(ChangedFinding::growth_ppm).collect();
+        assert_eq!(growths, [800, 300, -500]);
+    }
+
+    #[test]
+    fn one_rule_about_other_tasks_is_one_gone_and_one_new() {
+        let (one, other) = (trace(&["worker/0", "cc"]), trace(&["worker/7", "ld"]));
+        let compare = |before: &[u32], after: &[u32]| {
+            let (before, after) =
+                (found(&[(Rule::Hog, 10, before)]), found(&[(Rule::Hog, 10, after)]));
+            fates(&compare_findings((&one, &before), (&other, &after)))
+        };
+        // Members of one group, whatever their pids, and any name in common.
+        assert_eq!(compare(&[1], &[1]), [(Fate::Same, Some(Rule::Hog))]);
+        assert_eq!(compare(&[1, 2], &[1]), [(Fate::Same, Some(Rule::Hog))]);
+        let apart = [(Fate::New, Some(Rule::Hog)), (Fate::Gone, Some(Rule::Hog))];
+        assert_eq!(compare(&[2], &[2]), apart);
+    }
+
+    #[test]
+    fn what_the_other_recording_could_not_show_is_neither_new_nor_gone() {
+        let trace = trace(&["a"]);
+        let seen = found(&[(Rule::LockConvoy, 10, &[1])]);
+        let blind = Diagnosis {
+            not_judged: vec![(Rule::LockConvoy, "no waits for locks")],
+            ..Diagnosis::default()
+        };
+        for (before, after) in [(&seen, &blind), (&blind, &seen)] {
+            let changed = compare_findings((&trace, before), (&trace, after));
+            assert_eq!(fates(&changed), [(Fate::NotJudged, Some(Rule::LockConvoy))]);
+        }
+        assert!(compare_findings((&trace, &blind), (&trace, &blind)).is_empty());
+    }
+}

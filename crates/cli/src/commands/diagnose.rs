@@ -86,9 +86,9 @@ fn add_asked(document: &mut Document, diagnosed: &Diagnosed, left_out: usize) {
     document.set("diagnosis", "tasks asked for", Cell::count(count as u64));
     document.set("diagnosis", "findings about others", Cell::count(left_out as u64));
     if left_out > 0 {
-        document
-            .notes
-            .push(format!("{left_out} findings about other tasks only: --all shows them"));
+        let findings = if left_out == 1 { "finding" } else { "findings" };
+        let note = format!("{left_out} {findings} about other tasks only: --all shows them");
+        document.notes.push(note);
     }
 }
 
