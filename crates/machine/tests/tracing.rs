@@ -143,7 +143,7 @@ fn futexes_are_entered_and_left() {
     assert!(of_each.iter().all(|times| *times > 0), "{of_each:?}");
     let inside = see("calls") - see("returns");
     assert!(inside <= machine.trace().tasks().len() as u64, "{inside} tasks are in a call");
-    assert_eq!(see("returns"), of_each.iter().sum());
+    assert_eq!(see("returns"), of_each.iter().sum::<u64>());
     let waiting = see("waits_begun") - see("waited") - see("came_late");
     assert!((see("waited")..=see("waited") + waiting).contains(&see("woken")));
     assert_eq!(["call_number", "last_caller", "arguments"].map(see), [202, 1, 5]);
