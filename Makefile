@@ -85,7 +85,7 @@ python: build ## Build the Python module and the program as a wheel in target/wh
 	@python/environment.sh $(PYTHON)
 	rm -rf target/wheels
 	install -D -m 755 $(RELEASE) python/data/scripts/fairground && strip python/data/scripts/fairground
-	$(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
+	$(PACK) $(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
 	rm -rf python/data/scripts
 
 # Without a network there is no pytest, and the tests are skipped. The module is that of `test-programs`; `make packages`
