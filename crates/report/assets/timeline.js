@@ -296,7 +296,7 @@ fairground.timeline = (() => {
     }
     found.push(...over.shapes());
     for (const { x, y, width, text, fill } of names) {
-      found.push({ type: "text", silent: true, style: { text, x: x + 3, y: y + view.rowHeight / 2, width: width - 6, overflow: "truncate", ellipsis: "", verticalAlign: "middle", fill, fontSize: theme.size - 1, fontFamily: theme.font } });
+      found.push({ type: "text", silent: true, style: { text, x: x + 3, y: y + view.rowHeight / 2, width: width - 6, overflow: "truncate", ellipsis: "…", verticalAlign: "middle", fill, fontSize: theme.size - 1, fontFamily: theme.font } });
     }
     const { at } = scale(view);
     if (view.selection) {
