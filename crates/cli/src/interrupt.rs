@@ -9,7 +9,7 @@ use std::time::Duration;
 use std::{fs, io, process, thread};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
@@ -31,6 +31,13 @@ static ASKED: OnceLock<Asked> = OnceLock::new();
 /// From here on the first signal is taken down and no more.
 pub(crate) fn listen() {
     asked();
+}
+
+/// From here on a file that is larger than the user's limit (`ulimit -f`) is an error of writing and not the end of the
+/// program. The programs that it starts are not affected.
+pub(crate) fn outlive_file_limit() {
+    // Where the system refuses, it is the end.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
 fn asked() -> &'static Asked {

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     if fairground_realkernel::guest::is_init() {
         fairground_realkernel::guest::main();
     }
+    interrupt::outlive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

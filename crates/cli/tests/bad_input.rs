@@ -50,6 +50,23 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
 }
 
 #[test]
+fn a_limit_of_file_sizes_is_an_error_of_writing() {
+    let files = Files::new();
+    let trace = files.path("run.txt");
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 16; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_fairground")])
+        .args(["run", "sleepers:2", "--duration", "1s", "--trace"])
+        .arg(&trace)
+        .env_remove("FAIRGROUND_SEED")
+        .output()
+        .expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    says(&said, &["run.txt", "File too large"]);
+    assert!(!trace.exists(), "nothing is left");
+}
+
+#[test]
 fn a_cyclic_wait() {
     let files = Files::new();
     let text = r#"format = 1

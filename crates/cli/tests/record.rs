@@ -54,6 +54,83 @@ fn text_is_written_too() {
     );
 }
 
+/// Records on a disk of so many MiB until it is full, and copies what is there then; `None`, and why, where this
+/// machine cannot. Returns what the recorder said.
+fn record_until_full(
+    disk_mib: u32,
+    output: &str,
+    options: &[&str],
+    into: &Files,
+) -> Option<String> {
+    let script = "mount -t tmpfs -o size=\"$1\"m none \"$2\" || exit 77; cd \"$2\"; program=$3; copies=$4; shift 4; \
+                  echo earlier > old.dat; \"$program\" \"$@\"; code=$?; cp ./* \"$copies\"; exit $code";
+    let place = Files::new();
+    let endless = "while :; do seq 1000 | cat | cat > /dev/null; done";
+    let ended = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh", &disk_mib.to_string()])
+        .args([place.path(""), BINARY.into(), into.path("")])
+        .args(["record", "--buffer", "64", "-o", output])
+        .args(options)
+        .args(["--", "sh", "-c", endless])
+        .output()
+        .expect("unshare");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    if ended.status.code() != Some(2) || said.contains("requires root") {
+        assert_ne!(ended.status.code(), Some(0), "the disk is not full: {said}");
+        println!("skipped: {said}");
+        return None;
+    }
+    Some(said)
+}
+
+/// The files in a folder, sorted, and the events of a recording there.
+fn kept(files: &Files, recording: &str) -> (Vec<String>, u64) {
+    let entries = std::fs::read_dir(files.path("")).expect("a folder").flatten();
+    let mut names: Vec<String> = entries.map(|e| e.file_name().display().to_string()).collect();
+    names.sort();
+    let path = files.path(recording).display().to_string();
+    let table = success(&["analyze", &path, "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_str(&table).expect("JSON");
+    let sections = document["sections"].as_array().expect("sections");
+    let entries = sections.iter().flat_map(|section| section["entries"].as_array());
+    let events = entries.flatten().find(|entry| entry["name"] == "events");
+    (names, events.and_then(|entry| entry["value"].as_u64()).expect("events"))
+}
+
+#[test]
+fn a_full_disk_ends_a_recording_and_keeps_it() {
+    const FULL: [&str; 3] = ["could not be continued: ", "No space left", "is kept in "];
+    let files = Files::new();
+    let Some(said) = record_until_full(6, "load.dat", &[], &files) else { return };
+    says(&said, &FULL);
+    says(&said, &["is kept in load.dat", "help: make room"]);
+    let (names, events) = kept(&files, "load.dat");
+    assert_eq!(names, ["load.dat", "old.dat"], "{said}");
+    // 4 MiB of pages, of which an event of scheduling takes less than 100 bytes.
+    assert!(events > 20_000, "{events}: {said}");
+    // One that is there stays.
+    let files = Files::new();
+    let Some(said) = record_until_full(6, "old.dat", &["--force"], &files) else { return };
+    says(&said, &FULL);
+    let (names, events) = kept(&files, "old-partial.dat");
+    assert_eq!(names, ["old-partial.dat", "old.dat"], "{said}");
+    assert!(events > 20_000, "{events}: {said}");
+    let old = std::fs::read_to_string(files.path("old.dat")).expect("it is there");
+    assert_eq!(old, "earlier\n");
+    // Text is longer than trace-cmd's form: that is what is kept.
+    let files = Files::new();
+    let Some(said) = record_until_full(6, "load.txt", &[], &files) else { return };
+    says(&said, &FULL);
+    says(&said, &["load.txt: No space left", "is kept in load-recording.dat"]);
+    let (names, events) = kept(&files, "load-recording.dat");
+    assert_eq!(names, ["load-recording.dat", "old.dat"], "{said}");
+    assert!(events > 20_000, "{events}: {said}");
+    // Not even the head of a recording.
+    let files = Files::new();
+    let Some(said) = record_until_full(1, "load.dat", &[], &files) else { return };
+    says(&said, &["a recording needs ", " KiB of disk space", "No space left", "help: make room"]);
+}
+
 /// A run in the form for Perfetto holds the names of the scheduler's own numbers, and drawing them changes nothing of
 /// the run.
 #[test]

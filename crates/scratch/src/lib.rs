@@ -1,6 +1,6 @@
 //! What a program writes while it works, and what is left of that when it is killed.
 //!
-//! * [`write_whole`]: a file is there with its whole content, or as it was before.
+//! * [`write_whole`]: a file is there with its whole content, or as it was before. [`free_name`]: a name for one beside it.
 //! * [`Folder`]: a temporary folder. A [`Guard`], a process of its own, removes it when the program is killed.
 //! * [`die_with_parent`]: a child that the kernel kills with the program.
 //! * [`name_of_own`], [`is_left`]: names from which the next program sees what a killed one left.
@@ -19,4 +19,4 @@ pub use child::{die_with_parent, start_time};
 pub use folder::Folder;
 pub use guard::Guard;
 pub use owner::{is_left, name_of_own};
-pub use whole::{Disk, HostDisk, write_whole, write_whole_on};
+pub use whole::{Disk, HostDisk, free_name, write_whole, write_whole_named, write_whole_on};

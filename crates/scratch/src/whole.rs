@@ -13,6 +13,8 @@ use crate::owner::{is_left, name_of_own};
 const PREFIX: &str = ".fairground-";
 /// The permissions of a new file. Reading the umask requires setting it, which affects other threads.
 const USUAL_MODE: u32 = 0o644;
+/// Names that [`free_name`] tries.
+const NAMES_MAX: u32 = 1000;
 
 /// The operations of a file system that [`write_whole_on`] needs.
 pub trait Disk {
@@ -52,8 +54,40 @@ pub fn write_whole<T>(
     target: &Path,
     content: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
 ) -> io::Result<T> {
+    write_whole_named(target, |out| Ok((content(out)?, target.to_owned())))
+}
+
+/// As [`write_whole`], for content of which it is known at its end only what the file is called: `content` returns
+/// that, a name in the folder of `target`.
+///
+/// # Errors
+/// Those of writing; no file has changed then.
+pub fn write_whole_named<T>(
+    target: &Path,
+    content: impl FnOnce(&mut BufWriter<File>) -> io::Result<(T, PathBuf)>,
+) -> io::Result<T> {
     sweep(&folder_of(target));
-    write_whole_on(&HostDisk, target, content)
+    write_named_on(&HostDisk, target, content)
+}
+
+/// A free name beside a file: `NAME-WORD.END`, `NAME-WORD-2.END` … The last of [`NAMES_MAX`] is returned
+/// even if there is one.
+pub fn free_name(path: &Path, word: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default();
+    let name = |number: u32| {
+        let mut name = stem.to_owned();
+        name.push(format!("-{word}"));
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        if let Some(end) = path.extension() {
+            name.push(".");
+            name.push(end);
+        }
+        path.with_file_name(name)
+    };
+    let mut names = (1..=NAMES_MAX).map(&name);
+    names.find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| name(NAMES_MAX))
 }
 
 /// Writes a file, which afterwards has its whole content. After an error, or when the program is killed, it is as it was
@@ -66,13 +100,21 @@ pub fn write_whole_on<D: Disk, T>(
     target: &Path,
     content: impl FnOnce(&mut BufWriter<D::File>) -> io::Result<T>,
 ) -> io::Result<T> {
+    write_named_on(disk, target, |out| Ok((content(out)?, target.to_owned())))
+}
+
+fn write_named_on<D: Disk, T>(
+    disk: &D,
+    target: &Path,
+    content: impl FnOnce(&mut BufWriter<D::File>) -> io::Result<(T, PathBuf)>,
+) -> io::Result<T> {
     let name = name_beside(target);
     let written = || {
         let mut out = BufWriter::new(disk.begin(&name)?);
-        let result = content(&mut out)?;
+        let (result, target) = content(&mut out)?;
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         disk.name(&file, &name)?;
-        disk.rename(&name, target)?;
+        disk.rename(&name, &target)?;
         Ok(result)
     };
     let result = written();

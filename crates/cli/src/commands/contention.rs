@@ -7,7 +7,7 @@ use std::time::Duration;
 use fairground_analysis::Options;
 use fairground_analysis::contention::Contention;
 use fairground_realkernel::job::RecordingJob;
-use fairground_realkernel::tracefs::Session;
+use fairground_realkernel::tracefs::{RecordError, Session};
 use fairground_report::{Cell, Document};
 use fairground_scratch::Folder;
 use fairground_session::{
@@ -153,7 +153,15 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
     let space = Folder::new().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let file = space.path().join("trace.dat");
     let (recorder, _) = record_shown(&session, &job, space.path(), cli.quiet)?;
-    recorder.stop(&file).map_err(Failure::new)?;
+    recorder.stop(&file).map_err(|error| match error {
+        // It goes with its temporary folder.
+        RecordError::Partial { source, .. } => Failure::io(
+            format_args!("the recording in {} ended early", space.path().display()),
+            &source,
+        )
+        .help("make room on that disk, or set TMPDIR to a folder on another one"),
+        error => Failure::new(error),
+    })?;
     let recording = find_recording(&file.display().to_string(), cli.quiet)?;
     Ok(Recording { name: "this machine".to_owned(), ..recording })
 }

@@ -1,13 +1,13 @@
 //! `record`: what this machine's scheduler does, into a file. `convert`: a recording of any kind in another format.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use fairground_analysis::Options;
 use fairground_realkernel::job::RecordingJob;
-use fairground_realkernel::tracefs::{End, Recorded, Recorder, Session};
-use fairground_scratch::Folder;
+use fairground_realkernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
+use fairground_scratch::{Folder, free_name};
 use fairground_session::{Failure, parse_time_if};
 use fairground_trace::Trace;
 
@@ -54,19 +54,67 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     }
     let recorded = match form {
         Form::TraceDat => recorder.stop(&args.output).map_err(Failure::new)?,
-        _ => {
-            let space = Folder::new().map_err(|e| Failure::io("<temporary folder>", &e))?;
-            let binary = space.path().join("trace.dat");
-            let recorded = recorder.stop(&binary).map_err(Failure::new)?;
-            let recording = find_recording(&binary.display().to_string(), cli.quiet)?;
-            write(&recording.trace, form, &args.output)?;
-            recorded
-        }
+        _ => stop_into(recorder, form, &args.output, cli.quiet)?,
     };
     if !cli.quiet {
         talk::say(summary(&args.output, recorded, end));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Ends a recording and writes it in a form that is made of trace-cmd's. A recording that cannot be written so is kept
+/// in that.
+fn stop_into(
+    recorder: Recorder,
+    form: Form,
+    output: &Path,
+    quiet: bool,
+) -> Result<Recorded, Failure> {
+    let space = match export::is_special(output) {
+        true => Folder::new(),
+        // So that it can be kept by renaming it.
+        false => Folder::within(&folder_of(output), ".fairground-record-"),
+    };
+    let space = space.map_err(|e| Failure::io("<temporary folder>", &e))?;
+    let binary = space.path().join("trace.dat");
+    let (recorded, partial) = match recorder.stop(&binary) {
+        Ok(recorded) => (recorded, None),
+        Err(error @ RecordError::Partial { .. }) => (Recorded::default(), Some(error)),
+        Err(error) => return Err(Failure::new(error)),
+    };
+    let place = match &partial {
+        Some(_) if output.is_file() => free_name(output, "partial"),
+        _ => output.to_owned(),
+    };
+    let written = find_recording(&binary.display().to_string(), quiet)
+        .and_then(|recording| write(&recording.trace, form, &place));
+    match (written, partial) {
+        (Ok(()), None) => Ok(recorded),
+        (Ok(()), Some(error)) => Err(Failure::new(error.moved_to(&place))),
+        (Err(failure), _) if failure.is_broken_pipe() => Err(failure),
+        (Err(failure), partial) => {
+            let kept = keep(&binary, output);
+            let why = match partial {
+                Some(error) => format!("{failure}\n{}", error.moved_to(&kept)),
+                None => format!("{failure}; the recording is kept in {}", kept.display()),
+            };
+            Err(Failure::new(why).help(format_args!(
+                "`fairground convert {} FILE` writes it in another form",
+                kept.display()
+            )))
+        }
+    }
+}
+
+/// Moves a recording out of its temporary folder; returns where it is then.
+fn keep(binary: &Path, output: &Path) -> PathBuf {
+    let beside = if output == Path::new("-") { Path::new("trace") } else { output };
+    let kept = free_name(&beside.with_extension("dat"), "recording");
+    match std::fs::rename(binary, &kept).or_else(|_| std::fs::copy(binary, &kept).map(drop)) {
+        Ok(()) => kept,
+        // It is removed with its folder.
+        Err(_) => binary.to_owned(),
+    }
 }
 
 /// Records this machine; one that lasts for a time and has no command, which would write where it is shown, shows how
@@ -116,7 +164,7 @@ fn summary(output: &Path, recorded: Recorded, end: End) -> String {
     let Recorded { events, lost } = recorded;
     let status = match end {
         End::Command(status) => Some(status),
-        End::Duration(status) | End::Signal(status) => status,
+        End::Duration(status) | End::Signal(status) | End::Failed(status) => status,
     };
     let command =
         status.map_or_else(String::new, |status| format!("; the command ended with {status}"));

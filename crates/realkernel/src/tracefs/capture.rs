@@ -1,18 +1,21 @@
 //! Reads each CPU's ring buffer as whole pages from `per_cpu/cpuN/trace_pipe_raw`.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::RecordError;
 use super::instance::Instance;
+use super::spill::Spill;
 
 /// Number of pages read before they are written at once.
 const PAGES_AT_ONCE: usize = 32;
@@ -25,25 +28,22 @@ struct Buffer {
     cpu: u32,
     pipe: File,
     /// The pages drained during the recording: an anonymous file.
-    taken: Option<File>,
+    spill: Option<Spill<File>>,
 }
 
 impl Buffer {
-    /// Moves every page of the kernel's buffer to `out`; returns the number of bytes.
-    fn drain(&self, page_bytes: usize, out: &mut impl Write) -> io::Result<u64> {
-        drain(&mut &self.pipe, page_bytes, out)
+    /// Moves every page to the buffer's spill, which takes all of them.
+    ///
+    /// # Errors
+    /// The pipe cannot be read.
+    fn take(&mut self, page_bytes: usize) -> io::Result<()> {
+        let Some(spill) = self.spill.as_mut() else { return Ok(()) };
+        drain(&mut &self.pipe, page_bytes, spill).map(drop)
     }
 
-    /// Moves every page to the buffer's anonymous file. After an error the file ends with a whole page.
-    fn take(&self, page_bytes: usize) -> io::Result<()> {
-        let Some(mut taken) = self.taken.as_ref() else { return Ok(()) };
-        let moved = self.drain(page_bytes, &mut taken);
-        if moved.is_err() {
-            let whole = |bytes: u64| bytes - bytes % page_bytes as u64;
-            taken.set_len(whole(taken.metadata()?.len()))?;
-            taken.seek(SeekFrom::End(0))?;
-        }
-        moved.map(drop)
+    /// Whether pages stay in memory, which is too small for a recording: why, said once.
+    fn spill_error(&mut self) -> io::Result<()> {
+        self.spill.as_mut().map_or(Ok(()), Spill::error)
     }
 }
 
@@ -78,6 +78,8 @@ fn drain(pipe: &mut impl Read, page_bytes: usize, out: &mut impl Write) -> io::R
 #[derive(Debug)]
 struct Thread {
     stop: Arc<EventFd>,
+    /// Becomes readable when the thread ends with an error.
+    failed: Arc<EventFd>,
     handle: JoinHandle<(Vec<Buffer>, io::Result<()>)>,
 }
 
@@ -87,6 +89,8 @@ pub(super) struct Capture {
     page_bytes: usize,
     buffers: Vec<Buffer>,
     thread: Option<Thread>,
+    /// Space for the rest of the recording's file, in its folder.
+    reserve: Option<File>,
 }
 
 impl Capture {
@@ -100,10 +104,10 @@ impl Capture {
         options.read(true).custom_flags(libc::O_NONBLOCK);
         let open = |cpu| {
             let pipe = instance.open(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"), &options)?;
-            Ok(Buffer { cpu, pipe, taken: None })
+            Ok(Buffer { cpu, pipe, spill: None })
         };
         let buffers = instance.cpus()?.into_iter().map(open).collect::<Result<_, RecordError>>()?;
-        Ok(Self { page_bytes, buffers, thread: None })
+        Ok(Self { page_bytes, buffers, thread: None, reserve: None })
     }
 
     /// Bytes of a page.
@@ -111,37 +115,57 @@ impl Capture {
         self.page_bytes
     }
 
-    /// Starts the thread that drains the buffers to anonymous files in `folder`.
-    pub(super) fn stream(&mut self, folder: &Path) -> Result<(), RecordError> {
+    /// Starts the thread that drains the buffers to anonymous files in `folder`, and reserves as many bytes there.
+    pub(super) fn stream(&mut self, folder: &Path, reserve_bytes: u64) -> Result<(), RecordError> {
+        self.reserve = reserve(folder, reserve_bytes)?;
         for buffer in &mut self.buffers {
-            let file = tempfile::tempfile_in(folder);
-            buffer.taken = Some(file.map_err(|e| RecordError::output(folder, e))?);
+            let file = tempfile::tempfile_in(folder).map_err(|e| RecordError::output(folder, e))?;
+            buffer.spill = Some(Spill::new(file, self.page_bytes));
         }
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let stop = EventFd::from_flags(flags)
-            .map(Arc::new)
-            .map_err(|e| RecordError::of(folder, "make an eventfd", e.into()))?;
+        let event = || {
+            EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+                .map(Arc::new)
+                .map_err(|e| RecordError::of(folder, "make an eventfd", e.into()))
+        };
+        let (stop, failed) = (event()?, event()?);
         let (buffers, page_bytes) = (std::mem::take(&mut self.buffers), self.page_bytes);
-        let stopped = Arc::clone(&stop);
+        let (stopped, told) = (Arc::clone(&stop), Arc::clone(&failed));
         let handle = thread::Builder::new()
             .name("fairground-rec".to_owned())
-            .spawn(move || empty_until(&stopped, buffers, page_bytes))
+            .spawn(move || empty_until(&stopped, &told, buffers, page_bytes))
             .map_err(|e| RecordError::of(folder, "start a thread", e))?;
-        self.thread = Some(Thread { stop, handle });
+        self.thread = Some(Thread { stop, failed, handle });
         Ok(())
     }
 
-    /// Ends the thread, if there is one. Recording must be off.
+    /// A descriptor that becomes readable when the buffers are drained no more because of an error.
+    pub(super) fn failed(&self) -> Option<BorrowedFd<'_>> {
+        self.thread.as_ref().map(|thread| thread.failed.as_fd())
+    }
+
+    /// Ends the thread, if there is one, and moves the rest of the pages. Recording must be off.
     ///
     /// # Errors
-    /// Why the thread has ended before; what it moved until then is there.
+    /// Why the thread has ended before, or why a buffer cannot be read. What was read until then is there.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        let Some(Thread { stop, handle }) = self.thread.take() else { return Ok(()) };
+        let Some(Thread { stop, handle, .. }) = self.thread.take() else { return Ok(()) };
         stop.write(1)?;
-        let (buffers, ended) =
+        let (buffers, mut ended) =
             handle.join().map_err(|_| io::Error::other("the reading thread failed"))?;
         self.buffers = buffers;
+        for buffer in &mut self.buffers {
+            let taken = buffer.take(self.page_bytes);
+            ended = ended.and(taken);
+        }
         ended
+    }
+
+    /// The CPUs with the pages that were drained; none without [`Capture::stream`]. The space that was reserved is free
+    /// from here on.
+    pub(super) fn spills(&mut self) -> (Vec<u32>, Vec<Spill<File>>) {
+        self.reserve = None;
+        let spills = self.buffers.iter_mut();
+        spills.filter_map(|buffer| Some((buffer.cpu, buffer.spill.take()?))).unzip()
     }
 
     /// The CPUs, in order.
@@ -149,17 +173,12 @@ impl Capture {
         self.buffers.iter().map(|buffer| buffer.cpu)
     }
 
-    /// Moves all pages of a CPU to `out`; returns the number of bytes.
+    /// Moves all pages of a CPU that the kernel has to `out`; returns the number of bytes.
     pub(super) fn move_cpu(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64> {
         let Some(buffer) = self.buffers.iter_mut().find(|buffer| buffer.cpu == cpu) else {
             return Ok(0);
         };
-        let mut moved = 0;
-        if let Some(mut taken) = buffer.taken.take() {
-            taken.seek(SeekFrom::Start(0))?;
-            moved += io::copy(&mut taken, out)?;
-        }
-        Ok(moved + buffer.drain(self.page_bytes, out)?)
+        drain(&mut &buffer.pipe, self.page_bytes, out)
     }
 }
 
@@ -173,20 +192,25 @@ impl Drop for Capture {
 /// Drains each buffer when it is half full (`buffer_percent`), until stopped or until an error.
 fn empty_until(
     stop: &EventFd,
-    buffers: Vec<Buffer>,
+    failed: &EventFd,
+    mut buffers: Vec<Buffer>,
     page_bytes: usize,
 ) -> (Vec<Buffer>, io::Result<()>) {
     loop {
-        match empty(stop, &buffers, page_bytes) {
+        match empty(stop, &mut buffers, page_bytes) {
             Ok(true) => {}
             Ok(false) => return (buffers, Ok(())),
-            Err(error) => return (buffers, Err(error)),
+            Err(error) => {
+                // Fails only if the count would overflow.
+                let _ = failed.write(1);
+                return (buffers, Err(error));
+            }
         }
     }
 }
 
 /// Waits for a buffer that is half full and drains it; false: stopped.
-fn empty(stop: &EventFd, buffers: &[Buffer], page_bytes: usize) -> io::Result<bool> {
+fn empty(stop: &EventFd, buffers: &mut [Buffer], page_bytes: usize) -> io::Result<bool> {
     let pipes = buffers.iter().map(|buffer| PollFd::new(buffer.pipe.as_fd(), PollFlags::POLLIN));
     let mut waited: Vec<PollFd<'_>> =
         pipes.chain([PollFd::new(stop.as_fd(), PollFlags::POLLIN)]).collect();
@@ -198,9 +222,27 @@ fn empty(stop: &EventFd, buffers: &[Buffer], page_bytes: usize) -> io::Result<bo
     if ready.last() == Some(&true) {
         return Ok(false);
     }
-    let full = buffers.iter().zip(&ready).filter(|(_, ready)| **ready);
-    full.into_iter().try_for_each(|(buffer, _)| buffer.take(page_bytes))?;
+    drop(waited);
+    let mut full = buffers.iter_mut().zip(&ready).filter(|(_, ready)| **ready);
+    full.try_for_each(|(buffer, _)| {
+        buffer.take(page_bytes)?;
+        buffer.spill_error()
+    })?;
     Ok(true)
+}
+
+/// A file of so many bytes; `None` where the file system cannot promise them.
+fn reserve(folder: &Path, bytes: u64) -> Result<Option<File>, RecordError> {
+    let file = tempfile::tempfile_in(folder).map_err(|e| RecordError::output(folder, e))?;
+    let length = libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
+    match fallocate(&file, FallocateFlags::empty(), 0, length) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => Ok(None),
+        Err(error) => {
+            let (path, source) = (folder.to_owned(), error.into());
+            Err(RecordError::NoRoom { path, bytes, source })
+        }
+    }
 }
 
 /// The end of the data in a page: offset plus size of the field `data` in `events/header_page`.

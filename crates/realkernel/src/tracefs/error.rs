@@ -51,12 +51,34 @@ pub enum RecordError {
         /// The cause.
         source: io::Error,
     },
-    /// The recording was written, and lacks what came after an error.
-    #[error("{}: the recording is partial: its events could not be moved out of the kernel any more: {source}", .path.display())]
+    /// The recording ended early, or lacks its end.
+    #[error(
+        "the recording could not be continued: {source}; what was recorded until then is kept in {}{}\n  help: \
+         make room on that disk, or record to another one",
+        .path.display(), missing(*.missing_bytes, *.missing_ns)
+    )]
     Partial {
-        /// The file.
+        /// The file with what there is.
         path: PathBuf,
         /// The cause.
+        source: io::Error,
+        /// Bytes of the kernel's pages with events that were recorded and are missing at the end.
+        missing_bytes: u64,
+        /// The time at the end from which events are missing, ns; `None`: nothing is missing, or it is unknown.
+        missing_ns: Option<u64>,
+    },
+    /// A recording has no room, not even without events.
+    #[error(
+        "{}: a recording needs {} KiB of disk space before its first event: {source}\n  help: make room on that disk, \
+         or record to another one",
+        .path.display(), .bytes.div_ceil(1024)
+    )]
+    NoRoom {
+        /// The folder.
+        path: PathBuf,
+        /// What it needs.
+        bytes: u64,
+        /// The kernel's error.
         source: io::Error,
     },
     /// The recording could not be written.
@@ -79,8 +101,27 @@ impl RecordError {
         }
     }
 
+    /// The error of a partial recording, once its file is in another place.
+    pub fn moved_to(self, place: &Path) -> Self {
+        match self {
+            Self::Partial { source, missing_bytes, missing_ns, .. } => {
+                Self::Partial { path: place.to_owned(), source, missing_bytes, missing_ns }
+            }
+            other => other,
+        }
+    }
+
     /// The error of writing the recording's file.
     pub(super) fn output(path: &Path, source: io::Error) -> Self {
         Self::Output { path: path.to_owned(), source }
     }
+}
+
+/// What is missing, in words.
+fn missing(bytes: u64, ns: Option<u64>) -> String {
+    if bytes == 0 {
+        return String::new();
+    }
+    let time = ns.map_or(String::new(), |ns| format!(", the last {:.3} s", ns as f64 / 1e9));
+    format!(" without the {} KiB of events after that{time}", bytes.div_ceil(1024))
 }

@@ -1,10 +1,9 @@
 //! Recordings that are read while they are made.
 
-use std::io::{self, Cursor};
+use std::io::Cursor;
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_gettime};
-
+use super::recorder::now_ns;
 use super::trace_dat::{self, Description};
 use super::{RecordError, Recorder};
 use crate::job::RecordingJob;
@@ -53,10 +52,7 @@ impl Following {
     /// # Errors
     /// The system call fails.
     pub fn now_ns(&self) -> Result<u64, RecordError> {
-        let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(io::Error::from);
-        let now =
-            now.map_err(|e| RecordError::of(&self.recorder.folder(), "tell the time of", e))?;
-        Ok(u64::try_from(Duration::from(now).as_nanos()).unwrap_or(u64::MAX))
+        now_ns().map_err(|e| RecordError::of(&self.recorder.folder(), "tell the time of", e))
     }
 
     /// Takes the events since the last call.

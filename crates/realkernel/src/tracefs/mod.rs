@@ -17,6 +17,7 @@ mod mounted;
 mod recorder;
 mod session;
 mod snapshot;
+mod spill;
 mod stats;
 mod trace_dat;
 mod vruntimes;

@@ -5,8 +5,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use fairground_scratch::write_whole;
+use fairground_scratch::{free_name, write_whole_named};
+use nix::time::{ClockId, clock_gettime};
 
 use super::capture::Capture;
 use super::events::Enabled;
@@ -19,6 +21,9 @@ use crate::job::RecordingJob;
 
 /// The clock of every recording: `CLOCK_MONOTONIC`.
 const CLOCK: &str = "mono";
+/// Space that is reserved beside that of the file's head: names of tasks that start during the recording, the file
+/// system's own blocks.
+const RESERVE_BYTES: u64 = 1 << 20;
 
 /// A recording in progress. Dropping it discards it.
 #[derive(Debug)]
@@ -69,10 +74,13 @@ impl Recorder {
     /// whenever the buffer of a CPU is half full. If it is too slow, the oldest events are overwritten and counted.
     ///
     /// # Errors
-    /// Those of [`Recorder::start`]; no file can be created in `folder`.
+    /// Those of [`Recorder::start`]; no file can be created in `folder`, or a recording without events has no room
+    /// there.
     pub fn start_streaming(job: &RecordingJob, folder: &Path) -> Result<Self, RecordError> {
         let mut recorder = Self::prepare(job, true)?;
-        recorder.capture.stream(folder)?;
+        let head = trace_dat::size_without_pages(&recorder.describe()?);
+        let head = head.map_err(|e| RecordError::output(folder, e))?;
+        recorder.capture.stream(folder, head.saturating_add(RESERVE_BYTES))?;
         recorder.turn_on()?;
         recorder.describe_tasks();
         Ok(recorder)
@@ -125,6 +133,12 @@ impl Recorder {
         self.instance.path("")
     }
 
+    /// A descriptor that becomes readable when a recording that is streamed cannot go on: its disk is full.
+    /// [`Recorder::stop`] says why.
+    pub fn failed(&self) -> Option<BorrowedFd<'_>> {
+        self.capture.failed()
+    }
+
     /// Turns the recording off; the events stay until [`Recorder::stop`].
     ///
     /// # Errors
@@ -136,18 +150,38 @@ impl Recorder {
     /// Ends the recording and writes it to `into` (trace-cmd's format, version 6) as a whole, or not at all.
     ///
     /// # Errors
-    /// The kernel's pages cannot be read, or the file cannot be written. [`RecordError::Partial`]: it is written as far as
-    /// the events could be moved to memory of this machine.
+    /// The kernel's pages cannot be read, or the file cannot be written. [`RecordError::Partial`]: the recording ended
+    /// early, or the disk is full. What there is of it is written to `into`, or beside it if that exists.
     pub fn stop(mut self, into: &Path) -> Result<Recorded, RecordError> {
         self.pause()?;
+        let end_ns = now_ns().unwrap_or(u64::MAX);
         let drained = self.capture.finish();
         let described = self.describe()?;
+        let (cpus, mut spills) = self.capture.spills();
         let mut recorded = Recorded::default();
         let stats = |cpu| recorded.count(&self.instance, cpu);
-        write_whole(into, |out| trace_dat::write(out, &described, &mut self.capture, stats))
-            .map_err(|e| RecordError::output(into, e))?;
-        drained.map_err(|source| RecordError::Partial { path: into.to_owned(), source })?;
-        Ok(recorded)
+        let written = write_whole_named(into, |out| {
+            if spills.is_empty() {
+                trace_dat::write(out, &described, &mut self.capture, stats)?;
+                return Ok((None, into.to_owned()));
+            }
+            let copied = trace_dat::write_spilled(out, &described, &cpus, &mut spills, stats)?;
+            let error = drained.err().or(copied.error);
+            let is_beside = error.is_some() && into.exists();
+            let path = if is_beside { free_name(into, "partial") } else { into.to_owned() };
+            let missing_ns = copied.missing_from_ns.map(|from| end_ns.saturating_sub(from));
+            let partial = error.map(|source| RecordError::Partial {
+                path: path.clone(),
+                source,
+                missing_bytes: copied.missing_bytes,
+                missing_ns,
+            });
+            Ok((partial, path))
+        });
+        match written.map_err(|e| RecordError::output(into, e))? {
+            Some(partial) => Err(partial),
+            None => Ok(recorded),
+        }
     }
 
     /// The metadata with which a reader decodes the pages.
@@ -228,6 +262,12 @@ fn cmdlines(instance: &Instance) -> Vec<u8> {
 pub(super) fn numbers(folder: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The current time of the recording's clock, ns.
+pub(super) fn now_ns() -> io::Result<u64> {
+    let now = Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC)?);
+    Ok(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn uname() -> String {

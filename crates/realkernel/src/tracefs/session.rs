@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -43,6 +43,9 @@ pub enum End {
     Duration(Option<ExitStatus>),
     /// Ctrl-C or another signal. The command, if there was one, was asked to end and did.
     Signal(Option<ExitStatus>),
+    /// The recording cannot go on ([`Recorder::stop`] says why). The command, if there was one, was asked to end and
+    /// did.
+    Failed(Option<ExitStatus>),
 }
 
 impl Session {
@@ -61,7 +64,6 @@ impl Session {
         // Before any thread is created, which could otherwise receive the signals.
         let mut signals = Signals::hold().map_err(failed)?;
         let mut recorder = Recorder::start_streaming(job, folder)?;
-        let start = Instant::now();
         let mut child = match self.command.split_first() {
             Some((program, arguments)) => {
                 Some(signals.spawn(Command::new(program).args(arguments)).map_err(failed)?)
@@ -69,7 +71,7 @@ impl Session {
             None => None,
         };
         recorder.set_command(child.as_ref().map(Child::id));
-        let end = self.wait(&signals, start, &mut child, report).map_err(failed);
+        let end = self.wait(&signals, &recorder, &mut child, report).map_err(failed);
         if end.is_err() {
             child.iter_mut().for_each(|child| drop(child.kill()));
         }
@@ -84,10 +86,11 @@ impl Session {
     fn wait(
         &self,
         signals: &Signals,
-        start: Instant,
+        recorder: &Recorder,
         child: &mut Option<Child>,
         mut report: Option<&mut dyn FnMut(Duration)>,
     ) -> io::Result<End> {
+        let start = Instant::now();
         let wait_max = if report.is_some() { REPORT_INTERVAL } else { WAIT_MAX };
         loop {
             let elapsed = start.elapsed();
@@ -98,8 +101,14 @@ impl Session {
             if let Some(report) = &mut report {
                 report(elapsed);
             }
-            if let Some(signal) = signals.wait(left.unwrap_or(wait_max).min(wait_max))? {
+            let wait = left.unwrap_or(wait_max).min(wait_max);
+            if let Some(signal) = signals.wait(wait, recorder.failed())? {
                 return Ok(End::Signal(ask_to_end(signals, child, signal)?));
+            }
+            if recorder.failed().is_some_and(|fd| is_readable(fd)) {
+                // Before the events that are in the kernel's buffers are overwritten.
+                recorder.pause().map_err(io::Error::other)?;
+                return Ok(End::Failed(ask_to_end(signals, child, Signal::SIGTERM)?));
             }
             let ended = child.as_mut().map(Child::try_wait).transpose()?;
             if let Some(status) = ended.flatten() {
@@ -125,12 +134,17 @@ fn ask_to_end(
             return Ok(Some(status));
         }
         let left = GRACE.saturating_sub(requested.elapsed());
-        let next = signals.wait(left)?;
+        let next = signals.wait(left, None)?;
         if left.is_zero() || next.is_some() {
             child.kill()?;
             return child.wait().map(Some);
         }
     }
+}
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut waited = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut waited, PollTimeout::ZERO).is_ok_and(|count| count > 0)
 }
 
 /// The signals that end a session, read synchronously, and the command's end, through a process descriptor: `SIGCHLD`
@@ -166,13 +180,14 @@ impl Signals {
         Ok(child)
     }
 
-    /// The next signal; `None` if none arrived in time, or the command has ended.
-    fn wait(&self, at_most: Duration) -> io::Result<Option<Signal>> {
+    /// The next signal; `None` if none arrived in time, the command has ended, or `other` is readable.
+    fn wait(&self, at_most: Duration, other: Option<BorrowedFd<'_>>) -> io::Result<Option<Signal>> {
         // Rounds up to 1 ms.
         let limit_ms = at_most.min(WAIT_MAX).as_millis() as u32 + 1;
         let limit = PollTimeout::try_from(limit_ms).unwrap_or(PollTimeout::MAX);
         let mut waited = vec![PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
-        waited.extend(self.command.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
+        let others = self.command.iter().map(AsFd::as_fd).chain(other);
+        waited.extend(others.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         match poll(&mut waited, limit) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(e) => return Err(e.into()),

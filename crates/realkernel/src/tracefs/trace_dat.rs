@@ -1,11 +1,12 @@
 //! Writes trace-cmd's file format, version 6 (`trace-cmd.dat.v6(5)`): sections in a fixed order, integers in the byte
 //! order and word size of the machine.
 
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 
 use fairground_trace::StartState;
 
 use super::capture::Capture;
+use super::spill::{Copied, Spill, Storage, copy};
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const VERSION: &[u8] = b"6\0";
@@ -49,26 +50,92 @@ pub(super) struct Description {
     pub(super) page_bytes: usize,
 }
 
-/// Writes a complete file with the captured pages. `stats` returns a CPU's `stats`, once all pages are written.
+/// The parts of a file that are completed at its end.
+struct Places {
+    /// Offset of the table of the CPUs' pages.
+    table: u64,
+    /// Offsets of the statistics.
+    stats: Vec<u64>,
+}
+
+/// Offset and length of a CPU's pages.
+type Section = (u64, u64);
+
+/// Writes a complete file with the pages that the kernel has. `stats` returns a CPU's `stats`, once all pages are
+/// written.
 pub(super) fn write<W: Write + Seek>(
     out: &mut W,
     described: &Description,
     capture: &mut Capture,
+    stats: impl FnMut(u32) -> io::Result<String>,
+) -> io::Result<()> {
+    let places = begin(out, described)?;
+    let mut table = vec![(0, 0); described.cpus as usize];
+    for (cpu, section) in table.iter_mut().enumerate() {
+        let at = align(out)?;
+        *section = (at, capture.move_cpu(cpu as u32, out)?);
+    }
+    end(out, &places, &table, stats)
+}
+
+/// Writes a file with the pages that were drained from the buffers of `cpus`, or as many of them as there is space for.
+///
+/// # Errors
+/// The rest of the file cannot be written.
+pub(super) fn write_spilled<W: Write + Seek, F: Storage>(
+    out: &mut BufWriter<W>,
+    described: &Description,
+    cpus: &[u32],
+    spills: &mut [Spill<F>],
+    stats: impl FnMut(u32) -> io::Result<String>,
+) -> io::Result<Copied> {
+    let places = begin(out, described)?;
+    let mut at = align(out)?;
+    out.flush()?;
+    let mut table = vec![(at, 0); described.cpus as usize];
+    let mut starts = Vec::with_capacity(spills.len());
+    for spill in &*spills {
+        starts.push(at);
+        at = (at + spill.left()).next_multiple_of(ALIGNMENT);
+    }
+    // Nothing is buffered: an error of a page is known when it is written.
+    let copied = copy(out.get_mut(), spills, &starts);
+    for ((cpu, start), bytes) in cpus.iter().zip(starts).zip(&copied.bytes) {
+        if let Some(section) = table.get_mut(*cpu as usize).filter(|_| *bytes > 0) {
+            *section = (start, *bytes);
+        }
+    }
+    end(out, &places, &table, stats)?;
+    Ok(copied)
+}
+
+/// Bytes of a file without its pages.
+pub(super) fn size_without_pages(described: &Description) -> io::Result<u64> {
+    let mut out = Cursor::new(Vec::new());
+    begin(&mut out, described)?;
+    align(&mut out)
+}
+
+/// Writes all before the pages.
+fn begin(out: &mut (impl Write + Seek), described: &Description) -> io::Result<Places> {
+    head(out, described)?;
+    let stats = options(out, described)?;
+    out.write_all(b"flyrecord\0")?;
+    let table = out.stream_position()?;
+    write_table(out, &vec![(0, 0); described.cpus as usize])?;
+    Ok(Places { table, stats })
+}
+
+/// Completes a file whose pages are written.
+fn end(
+    out: &mut (impl Write + Seek),
+    places: &Places,
+    table: &[Section],
     mut stats: impl FnMut(u32) -> io::Result<String>,
 ) -> io::Result<()> {
-    head(out, described)?;
-    let stats_at = options(out, described)?;
-    out.write_all(b"flyrecord\0")?;
-    let table_at = out.stream_position()?;
-    let mut table = vec![(0_u64, 0_u64); described.cpus as usize];
-    write_table(out, &table)?;
-    for (cpu, entry) in table.iter_mut().enumerate() {
-        let at = align(out)?;
-        *entry = (at, capture.move_cpu(cpu as u32, out)?);
-    }
-    out.seek(SeekFrom::Start(table_at))?;
-    write_table(out, &table)?;
-    for (cpu, at) in stats_at.iter().enumerate() {
+    out.seek(SeekFrom::Start(places.table))?;
+    write_table(out, table)?;
+    for (cpu, at) in places.stats.iter().enumerate() {
         let mut text = stats(cpu as u32)?.into_bytes();
         // trace-cmd concatenates these strings, so they are padded with blanks and not terminated.
         text.resize(STATS_BYTES - 1, b' ');
@@ -144,7 +211,7 @@ fn short(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes)
 }
 
-fn write_table(out: &mut impl Write, table: &[(u64, u64)]) -> io::Result<()> {
+fn write_table(out: &mut impl Write, table: &[Section]) -> io::Result<()> {
     table.iter().try_for_each(|(at, bytes)| {
         out.write_all(&at.to_ne_bytes())?;
         out.write_all(&bytes.to_ne_bytes())
