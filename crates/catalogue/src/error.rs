@@ -31,12 +31,11 @@ pub enum FetchError {
         name: String,
     },
     /// An object of the cache is not the one that was built.
-    #[error("{} has changed since it was built: remove {} and run `fairground sched fetch {name}`", .path.display(), .folder.display())]
+    #[error("{} has changed since it was built: run `fairground sched fetch {name}`, which builds it again",
+            .path.display())]
     Changed {
         /// The object.
         path: PathBuf,
-        /// Its folder.
-        folder: PathBuf,
         /// The scheduler with its version.
         name: String,
     },

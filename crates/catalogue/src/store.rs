@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairground_scratch::Folder;
+use fairground_scratch::{Folder, put_folder};
 use serde::{Deserialize, Serialize};
 
 use crate::objects::{self, Folders};
@@ -141,7 +141,9 @@ impl Store {
         };
         let text = serde_json::to_string_pretty(&note).expect("a note consists of texts");
         fs::write(made.join(NOTE), text + "\n").map_err(FetchError::io(&made))?;
-        self.publish(&made, &self.root.join(name).join(version))
+        // One that has changed is replaced.
+        let place = self.root.join(name).join(version);
+        put_folder(&made, &place).map_err(FetchError::io(&place))
     }
 
     /// The shared headers of the scx project, with the kernel's types unpacked.
@@ -189,7 +191,6 @@ fn verify(built: &Built) -> Result<(), FetchError> {
         true => Ok(()),
         false => Err(FetchError::Changed {
             path: built.object.clone(),
-            folder: folder.to_owned(),
             name: format!("{}@{}", built.name, built.version),
         }),
     }

@@ -1,6 +1,7 @@
 //! What a program writes while it works, and what is left of that when it is killed.
 //!
-//! * [`write_whole`]: a file is there with its whole content, or as it was before. [`free_name`]: a name for one beside it.
+//! * [`write_whole`]: a file is there with its whole content, or as it was before. [`free_name`]: a name beside it.
+//! * [`put_folder`]: a folder replaces another one at once.
 //! * [`Folder`]: a temporary folder. A [`Guard`], a process of its own, removes it when the program is killed.
 //! * [`die_with_parent`]: a child that the kernel kills with the program.
 //! * [`name_of_own`], [`is_left`]: names from which the next program sees what a killed one left.
@@ -13,10 +14,12 @@ pub mod faults;
 mod folder;
 mod guard;
 mod owner;
+mod place;
 mod whole;
 
 pub use child::{die_with_parent, start_time};
 pub use folder::Folder;
 pub use guard::Guard;
 pub use owner::{is_left, name_of_own};
+pub use place::{Folders, put_folder, put_folder_on};
 pub use whole::{Disk, HostDisk, free_name, write_whole, write_whole_named, write_whole_on};

@@ -1,10 +1,11 @@
-//! Fetches packages: to a temporary folder of the cache, verified, then renamed. One process at a time.
+//! Fetches packages: to a temporary folder of the cache, verified, then put in its place at once. One process at a
+//! time.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairground_scratch::{Folder, write_whole};
+use fairground_scratch::{Folder, put_folder, write_whole};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::Serialize;
@@ -284,17 +285,10 @@ fn library_folders(root: &Path) -> Vec<String> {
     CANDIDATES.iter().filter(holds_libraries).map(|f| (*f).to_owned()).collect()
 }
 
-/// Renames a complete folder to its final name; replaces an existing one.
+/// Puts a complete folder in its place; replaces an existing one.
 fn put_in_place(made: &Path, target: &Path) -> Result<(), CatalogueError> {
-    let what = format!("rename to {}", target.display());
-    if let Some(above) = target.parent() {
-        fs::create_dir_all(above).map_err(CatalogueError::io(what.clone()))?;
-    }
-    if target.exists() {
-        let old = made.with_extension("replaced");
-        fs::rename(target, &old).map_err(CatalogueError::io(what.clone()))?;
-    }
-    fs::rename(made, target).map_err(CatalogueError::io(what))
+    put_folder(made, target)
+        .map_err(CatalogueError::io(format!("put what was fetched into {}", target.display())))
 }
 
 /// A temporary folder in the cache, removed when dropped. Removes those of killed processes first.

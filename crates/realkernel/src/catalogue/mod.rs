@@ -1,7 +1,7 @@
 //! The catalogue: kernels and QEMU from Debian, through apt, in a cache.
 //!
 //! ```text
-//! CACHE/kernels/6.1/{vmlinuz,config,kernel.json}  complete or absent: created under another name, then renamed
+//! CACHE/kernels/6.1/{vmlinuz,config,kernel.json}  complete or absent: created under another name, then put in place
 //! CACHE/qemu/{usr,…,qemu.json}                    the same
 //! CACHE/{kernels/6.1,qemu}/files.json             checksums, compared whenever something of the folder is used
 //! CACHE/apt/SUITES/                               apt's lists
