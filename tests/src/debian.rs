@@ -8,7 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use fairground_realkernel::catalogue::{CatalogueError, verify_checksums, write_checksums};
 use fairground_realkernel::vm::GuestFile;
+use fairground_scratch::put_folder;
 
 /// A program and the Debian package that it comes with.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,9 @@ impl DebianProgram {
             Some(program) => program,
             None => self.fetched(&root)?,
         };
+        if root.is_dir() {
+            verify_checksums(&root).map_err(|e| damaged(&root, &e))?;
+        }
         let guest_path = format!("/usr/bin/{}", self.name);
         let mut files = vec![packed(&guest_path, &program)?];
         for library in libraries(&program, &root.join(LIBRARY_FOLDER))? {
@@ -90,14 +95,26 @@ impl DebianProgram {
                 run(Command::new("dpkg-deb").arg("-x").arg(entry.path()).arg(&unpacked))?;
             }
         }
-        // Atomic: it is renamed last.
-        fs::rename(&unpacked, root).map_err(|e| format!("{}: {e}", root.display()))?;
+        write_checksums(&unpacked).map_err(|e| e.to_string())?;
+        // Atomic: it is put there last.
+        put_folder(&unpacked, root).map_err(|e| format!("{}: {e}", root.display()))?;
         if program.is_file() {
             Ok(program)
         } else {
             Err(format!("the package {} brings no {}", self.package, self.name))
         }
     }
+}
+
+/// The text of an error of checksums says how a kernel is fetched again.
+fn damaged(root: &Path, error: &CatalogueError) -> String {
+    let what = match error {
+        CatalogueError::Damaged { path } => {
+            format!("{} has changed since it was fetched", path.display())
+        }
+        other => other.to_string(),
+    };
+    format!("{what}: remove {}", root.display())
 }
 
 fn run(command: &mut Command) -> Result<String, String> {
@@ -141,4 +158,27 @@ fn packed(guest_path: &str, file: &Path) -> Result<GuestFile, String> {
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_the_cache_that_changed_is_refused() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let program = DebianProgram { name: "no-such-program-here", package: "of-a-test" };
+        let root = cache.path().join("load/of-a-test");
+        let file = root.join(PROGRAM_FOLDER).join(program.name);
+        fs::create_dir_all(root.join(PROGRAM_FOLDER)).expect("made");
+        fs::copy("/bin/true", &file).expect("a program");
+        // Fetched before there were checksums: it gets them.
+        let packed = program.pack(cache.path()).expect("it is there");
+        assert_eq!(packed.path, "/usr/bin/no-such-program-here");
+        fs::copy("/bin/false", &file).expect("another one");
+        let error = program.pack(cache.path()).expect_err("refused");
+        let words =
+            ["no-such-program-here has changed since it was fetched", "remove", "of-a-test"];
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
 }

@@ -1,10 +1,11 @@
 //! The checksums of what was fetched, and whether the files still have them.
 //!
 //! A folder of the cache has a file with the SHA-256 of each of its files, written when they were fetched. They are
-//! compared whenever something of the folder is used. QEMU with its libraries is 100 MB, so that a file which has been
-//! compared and has not changed since (device, inode, size, times of content and of status) is not read again. The time of
-//! status (`ctime`) cannot be set by a program, root excepted. A user who may write to the cache may also write the
-//! checksums: this finds damage and accidents, and files that others put there.
+//! compared whenever something of the folder is used: a kernel, QEMU, a program of tests in a guest. QEMU with its
+//! libraries is 100 MB, so that a file which has been compared and has not changed since (device, inode, size, times of
+//! content and of status) is not read again. The time of status (`ctime`) cannot be set by a program, root excepted. A
+//! user who may write to the cache may also write the checksums: this finds damage and accidents, and files that others
+//! put there.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -56,7 +57,10 @@ impl Stamp {
 type Files = BTreeMap<PathBuf, Known>;
 
 /// Writes the checksums of the files that are in a folder.
-pub(super) fn write(folder: &Path) -> Result<(), CatalogueError> {
+///
+/// # Errors
+/// A file cannot be read, or the checksums cannot be written.
+pub fn write(folder: &Path) -> Result<(), CatalogueError> {
     let mut files = Files::new();
     for (path, stamp) in listed(folder)? {
         let sha256 = digest(&folder.join(&path))?;
@@ -69,7 +73,7 @@ pub(super) fn write(folder: &Path) -> Result<(), CatalogueError> {
 ///
 /// # Errors
 /// The file that has changed, is missing, or has been added.
-pub(super) fn verify(folder: &Path) -> Result<(), CatalogueError> {
+pub fn verify(folder: &Path) -> Result<(), CatalogueError> {
     let path = folder.join(NAME);
     if !path.exists() {
         // Where the cache cannot be written, there is nothing to compare with.

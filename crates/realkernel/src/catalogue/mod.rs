@@ -22,6 +22,7 @@ pub use cache::{Cache, Cached};
 pub use entry::{ENTRIES, Entry, takes_schedulers};
 pub use error::CatalogueError;
 pub use kernel::Kernel;
+pub use manifest::{verify as verify_checksums, write as write_checksums};
 pub use qemu::Qemu;
 pub use reach::{Reach, reach};
 
