@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Files, bootable, interruptible};
+use crate::support::{Files, bootable, interruptible, success};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
@@ -29,9 +29,14 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Whether a process has a handler for a signal.
 fn listens(pid: u32, signal: Signal) -> bool {
+    has(pid, "SigCgt:", signal)
+}
+
+/// Whether a signal is in a set of a process, by its name in `/proc/PID/status`.
+fn has(pid: u32, set: &str, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let bits = caught.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    let found = status.lines().find_map(|line| line.strip_prefix(set));
+    let bits = found.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
     bits >> (signal as i32 - 1) & 1 == 1
 }
 
@@ -177,10 +182,54 @@ fn fetching_ends_with_its_tools_and_leaves_the_cache_as_it_was() {
     }
 }
 
+/// What was recorded until then is kept, and the command gets the signal first.
+#[test]
+fn recordings_end_and_are_kept() {
+    for command in [&[][..], &["--", "sleep", "1000"]] {
+        for signal in SIGNALS {
+            let (files, scratch) = (Files::new(), Files::new());
+            let what = format!("record {command:?}, {signal}");
+            let said = scratch.path("said");
+            let mut child = interruptible()
+                .args(["record", "-o", "load.dat"])
+                .args(command)
+                .current_dir(files.path(""))
+                .stdin(Stdio::null())
+                .stderr(File::create(&said).expect("a file"))
+                .spawn()
+                .expect("the program starts");
+            let said = || fs::read_to_string(&said).expect("text");
+            let id = child.id();
+            let mut status = None;
+            until("it holds its signals", || {
+                status = child.try_wait().expect("a child");
+                status.is_some() || has(id, "SigBlk:", signal)
+            });
+            if status.is_some() {
+                assert!(said().contains("root"), "{what}: {}", said());
+                return println!("skipped: {}", said());
+            }
+            std::thread::sleep(Duration::from_millis(500));
+            kill(Pid::from_raw(id as i32), signal).expect("it is there");
+            let status = ended(&mut child, &what);
+            assert_eq!(status.code(), Some(0), "{what}: {}", said());
+            let end = format!("the command ended with signal: {} ({signal})", signal as i32);
+            assert_eq!(said().contains(&end), !command.is_empty(), "{what}: {}", said());
+            until("nothing else is left", || left(&files.path("")) == ["load.dat"]);
+            let recording = files.path("load.dat").display().to_string();
+            assert!(success(&["analyze", &recording]).contains("switches"), "{what}");
+            let instances = Path::new("/sys/kernel/tracing/instances");
+            let of_it = format!("fairground-{id}-");
+            let is_its = |name: &String| name.starts_with(&of_it);
+            assert!(!instances.is_dir() || !left(instances).iter().any(is_its), "{what}");
+        }
+    }
+}
+
 #[test]
 fn a_guest_that_boots() {
     let Some(target) = bootable() else { return };
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+    for signal in SIGNALS {
         let scratch = Files::new();
         let mut child = interruptible()
             .args(["run", "hogs:2", "--on", target, "--duration", "100s", "--quiet"])
