@@ -10,7 +10,7 @@ use fairground_realkernel::vm::{VmConfig, run_in_vm};
 use fairground_workload::from_spec;
 
 /// Each benchmark with small parameters, and whether its progress is counted in marks.
-const BENCHMARKS: [(&str, bool); 13] = [
+const BENCHMARKS: [(&str, bool); 15] = [
     ("slice:2,report=50ms", true),
     ("loop:2", false),
     ("fairtest:1", false),
@@ -24,6 +24,8 @@ const BENCHMARKS: [(&str, bool); 13] = [
     ("aim7:2,hold=0s", true),
     ("dbench:2", true),
     ("schbench:2", true),
+    ("audio:2,buffer=3", true),
+    ("drag", true),
 ];
 
 /// All benchmarks in one workload.
