@@ -61,7 +61,8 @@ impl Lines {
         if state.1.elapsed() >= LINE_EVERY {
             state.1 = Instant::now();
             let done = state.0.min(self.total);
-            eprintln!("{}: {}", self.name, said(done, self.total, self.start.elapsed()));
+            let said = said(done, self.total, self.start.elapsed());
+            talk::say(format!("{}: {said}", self.name));
         }
     }
 }

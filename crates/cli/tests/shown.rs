@@ -1,10 +1,11 @@
 //! No input reaches the terminal with characters that control it: in results, notes and errors of every kind of input.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::support::Files;
+use crate::support::{Files, bootable};
 
 /// An escape sequence that sets the window's title, a CSI of one byte (C1), an override, an isolate, a mark.
 const HOSTILE: &str =
@@ -170,4 +171,157 @@ fn of_objects() {
         repeats_harmlessly(&format!("{run:?}"), &mut fairground(&run));
     }
     repeats_harmlessly("sched show", &mut fairground(&["sched", "show", &object]));
+}
+
+/// What the program prints, which has no such character.
+fn harmless(what: &str, command: &mut Command) -> String {
+    let output = command.env("COLUMNS", "400").env("NO_COLOR", "1").output();
+    let output = output.expect("the program starts");
+    let all = [output.stdout, output.stderr].concat();
+    let all = String::from_utf8(all).unwrap_or_else(|e| panic!("{what}: {e}"));
+    assert!(!all.contains(controls), "{what}: {}", all.escape_debug());
+    all
+}
+
+/// Bytes with a text replaced everywhere by one of the same length that begins with an escape and an override.
+fn with_hostile(bytes: &[u8], text: &str) -> Vec<u8> {
+    let mut name = "\x1b\u{202e}".as_bytes().to_vec();
+    assert!(text.len() >= name.len(), "{text} is too short");
+    name.resize(text.len(), b'e');
+    let mut bytes = bytes.to_vec();
+    let (mut at, mut count) = (0, 0);
+    while at + name.len() <= bytes.len() {
+        if bytes[at..].starts_with(text.as_bytes()) {
+            bytes[at..at + name.len()].copy_from_slice(&name);
+            (at, count) = (at + name.len(), count + 1);
+        } else {
+            at += 1;
+        }
+    }
+    assert!(count > 0, "no {text} to replace");
+    bytes
+}
+
+/// A recording of the repository, unpacked.
+fn recording(name: &str) -> Vec<u8> {
+    let path = format!("{}/../trace/tests/{name}", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    if !name.ends_with(".gz") {
+        return bytes;
+    }
+    let mut whole = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut whole).expect("gzip");
+    whole
+}
+
+/// The names of tasks in each binary format, and other texts of it that errors repeat.
+#[test]
+fn of_binary_recordings() {
+    let files = Files::new();
+    let cases = [
+        ("recordings/perf.data.gz", "perf.data", "busy1"),
+        ("recordings/version-6.dat.gz", "6.dat", "other-process-2"),
+        ("recordings/version-7.dat.gz", "7.dat", "other-process-2"),
+        ("samples/perfetto/columns.pftrace", "columns.pftrace", "audio"),
+        ("samples/ctf/kernel.tar", "kernel.tar", "other"),
+    ];
+    for (source, name, task) in cases {
+        let recording = files.write(name, with_hostile(&recording(source), task));
+        for format in ["table", "json", "csv", "markdown"] {
+            let arguments = ["analyze", &recording, "--per", "task", "--all", "--format", format];
+            let what = format!("{source}, {format}");
+            let all = harmless(&what, &mut fairground(&arguments));
+            assert!(all.contains(['\u{fffd}', '\\']), "{what}: no name is replaced:\n{all}");
+        }
+        for arguments in [
+            &["diagnose", &recording][..],
+            &["contention", &recording],
+            &["convert", &recording, "-"],
+            &["replay", &recording, "--sched", "fifo"],
+            &["follow", &recording, "--sched", "cfs"],
+            &["compare", &recording, &recording],
+            &["diagnose", &recording, "--tree", "nobody"],
+        ] {
+            harmless(&format!("{source}, {arguments:?}"), &mut fairground(arguments));
+        }
+    }
+}
+
+#[test]
+fn of_damaged_binary_recordings() {
+    let files = Files::new();
+    let cases = [
+        ("recordings/perf.data.gz", "perf.data", "sched_switch"),
+        ("recordings/version-6.dat.gz", "6.dat", "sched_switch"),
+        ("recordings/version-6.dat.gz", "clock.dat", "mono"),
+        ("recordings/version-6.dat.gz", "field.dat", "prev_comm"),
+        ("recordings/version-7.dat.gz", "7.dat", "sched"),
+        ("samples/perf/pipe.data", "pipe.data", "sched_switch"),
+        ("samples/ctf/kernel.tar", "words.tar", "typealias"),
+        ("samples/ctf/kernel.tar", "clock.tar", "monotonic"),
+        ("samples/ctf/kernel.tar", "event.tar", "sched_switch"),
+    ];
+    for (source, name, text) in cases {
+        let bytes = with_hostile(&recording(source), text);
+        for (part, length) in [("whole", bytes.len()), ("half", bytes.len() / 2)] {
+            let path = files.write(&format!("{part}-{name}"), &bytes[..length]);
+            let what = format!("{source} without {text}, {part}");
+            harmless(&what, &mut fairground(&["analyze", &path]));
+        }
+    }
+}
+
+/// A program in place of QEMU: what it prints is the console.
+#[test]
+fn of_a_guests_console() {
+    let files = Files::new();
+    // What is looked at of a bzImage.
+    let mut image = vec![0; 4096];
+    image[0x202..0x206].copy_from_slice(b"HdrS");
+    let image = files.write("bzImage", image);
+    let script = "#!/bin/sh\ncase \"$*\" in *--version*) cat \"$CONSOLE.version\";;\n\
+                  *) cat \"$CONSOLE\"; exit 1;; esac\n";
+    let program = files.write("qemu-system-x86_64", script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(program, mode).expect("executable");
+    let with_console = |arguments: &[&str], name: &str| {
+        let mut command = fairground(arguments);
+        command.env("PATH", format!("{}:/usr/bin:/bin", files.path("").display()));
+        command.env("FAIRGROUND_CACHE", files.path("cache")).env("CONSOLE", files.path(name));
+        command
+    };
+    let consoles = [
+        ("lines", format!("{HOSTILE}\r\n{HOSTILE}\n")),
+        ("panic", format!("[ 1.0] Kernel panic - not syncing: {HOSTILE}\n{HOSTILE}\n")),
+    ];
+    for (name, console) in consoles {
+        files.write(name, console);
+        files.write(&format!("{name}.version"), "QEMU emulator version 10.0.2\n");
+        for mode in ["fast", "deterministic"] {
+            let run = ["run", "hogs:1", "--on", "vm", "--kernel", &image, "--vm-mode", mode];
+            repeats_harmlessly(&format!("{name}, {mode}"), &mut with_console(&run, name));
+        }
+    }
+    files.write("odd.version", format!("{HOSTILE}\n"));
+    for command in [&["doctor"][..], &["kernels", "list"]] {
+        repeats_harmlessly(&format!("{command:?}"), &mut with_console(command, "odd"));
+    }
+}
+
+/// In a guest, where there is one.
+#[test]
+fn of_a_loader() {
+    let Some(target) = bootable() else { return };
+    let loader = format!("/bin/echo '{HOSTILE}'");
+    let run = ["run", "hogs:1", "--cpus", "1", "--duration", "1s", "--on", target];
+    let mut command = fairground(&[&run[..], &["--loader", &loader]].concat());
+    repeats_harmlessly("a loader that ends", &mut command);
+    // What one that attaches a scheduler printed is part of the result. The guest's first process is the program.
+    let script = format!("/bin/sh -c 'echo \"{HOSTILE}\"; exec /init load cfs'");
+    for format in ["table", "json"] {
+        let with = ["--loader", &script, "--format", format];
+        let mut command = fairground(&[&run[..], &with].concat());
+        let all = harmless(&format!("a loader that attaches, {format}"), &mut command);
+        assert!(all.contains("its loader printed") && all.contains("evil"), "{all}");
+    }
 }
