@@ -210,12 +210,12 @@ mod tests {
 
     #[test]
     fn nothing_overtakes_a_switch_of_its_cpu_or_of_its_tasks() {
-        assert_eq!(taken(5, 9, [9, 0]), []);
+        assert_eq!(taken(5, 9, [9, 0]), [0_u32; 0]);
         assert_eq!(taken(20, 9, [9, 0]), [0, 1]);
         assert_eq!(taken(5, 1, [9, 0]), [1]);
         assert_eq!(taken(5, 9, [3, 5]), [1, 2]);
         // The idle task is everywhere, and holds nothing up.
-        assert_eq!(taken(5, 9, [0, 0]), []);
+        assert_eq!(taken(5, 9, [0, 0]), [0_u32; 0]);
     }
 
     #[test]

@@ -246,19 +246,6 @@ impl<'a> Follower<'a> {
 
     fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Told {
         let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
-        if std::env::var_os("DBGF").is_some() && at.is_none() {
-            eprintln!(
-                "LOSTCHARGE {} {:?} {} running {:?}",
-                self.now_ns,
-                task,
-                runtime_ns,
-                self.driven.running(cpu)
-            );
-        }
-        if std::env::var_os("DBGC").is_some() {
-            let k = self.knowledge.of(&self.driven, task);
-            eprintln!("CHARGE {} {:?} {} {:?}", self.now_ns, task, runtime_ns, k);
-        }
         self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
         self.settle_due(cpu)?;
         if let Some(yielded) = self.yielded() {

@@ -161,40 +161,6 @@ impl Follower<'_> {
         scheduler: Verdict,
         candidates: &[TaskId],
     ) {
-        if std::env::var_os("DBGF").is_some() {
-            let all: Vec<TaskId> = (1..self.of_class.len() as u32)
-                .map(TaskId)
-                .filter(|t| {
-                    self.of_class[t.index()]
-                        && self.driven.exists(*t)
-                        && self.driven.is_runnable(*t)
-                })
-                .collect();
-            let all: Vec<TaskId> =
-                candidates.iter().copied().chain([TaskId(0)]).chain(all).collect();
-            let known: Vec<String> = all
-                .iter()
-                .filter_map(
-                    |task| if task.0 == 0 { None } else { self.knowledge.of(&self.driven, *task) },
-                )
-                .map(|k| {
-                    format!(
-                        "{:?} {}",
-                        k.task,
-                        k.numbers
-                            .iter()
-                            .map(|(n, v)| format!("{n}={v}"))
-                            .collect::<Vec<_>>()
-                            .join(" ")
-                    )
-                })
-                .collect();
-            eprintln!(
-                "{} cpu{cpu} {decision:?} {kind:?} of {task:?} rec {recorded:?} sch {scheduler:?}\n    {}",
-                self.now_ns,
-                known.join("\n    ")
-            );
-        }
         let is_new = self.tally.differ(Difference {
             time_ns: self.now_ns,
             cpu,
