@@ -210,6 +210,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "RECORDING", num_args = 1.., help_heading = "Recordings")]
     pub(crate) against: Vec<String>,
     #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
     pub(crate) of: TreeArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
@@ -222,9 +224,21 @@ pub(crate) struct AnalyzeArgs {
     /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) page: PageArgs,
+}
+
+/// What is read of a recording.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Recordings")]
+pub(crate) struct SourceArgs {
+    /// Of a recording of several machines or buffers read this one: a name that the note on it lists (a file of
+    /// `trace-cmd report -i A -i B`, a machine of Perfetto, a buffer of a trace.dat)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
 }
 
 /// Which tasks a result is about.
@@ -244,6 +258,8 @@ pub(crate) struct DiagnoseArgs {
     /// A second one, made after a change: which findings are new, gone or grown
     pub(crate) after: Option<String>,
     #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
     pub(crate) of: TreeArgs,
     /// Also findings about other tasks than those of the recorded command, or of --tree
     #[arg(long, help_heading = "Tasks")]
@@ -254,6 +270,8 @@ pub(crate) struct DiagnoseArgs {
 pub(crate) struct ReplayArgs {
     /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) sched: SchedulerSpec,
     #[command(flatten)]

@@ -8,7 +8,7 @@ use fairground_session::{
 };
 use fairground_workload::Workload;
 
-use crate::args::{ShowArgs, TreeArgs};
+use crate::args::{ShowArgs, SourceArgs, TreeArgs};
 use crate::progress::reading;
 use crate::talk;
 
@@ -23,17 +23,24 @@ pub(crate) fn interval_ns(show: &ShowArgs) -> Result<Option<u64>, Failure> {
 }
 
 /// Reads a recording, and shows how far it is.
-pub(crate) fn find_recording(argument: &str, quiet: bool) -> Result<Recording, Failure> {
-    read_recording_watched(argument, |file| reading(argument, file, quiet))
+pub(crate) fn find_recording(
+    argument: &str,
+    source: &SourceArgs,
+    quiet: bool,
+) -> Result<Recording, Failure> {
+    let machine = source.machine.as_deref();
+    read_recording_watched(argument, machine, |file| reading(argument, file, quiet))
 }
 
 /// Reads a recording for its analysis alone, and shows how far it is; also gives its name.
 pub(crate) fn analyse_recording(
     argument: &str,
+    source: &SourceArgs,
     options: &Options,
     quiet: bool,
 ) -> Result<(String, Analysed), Failure> {
-    analyse_recording_watched(argument, options, |file| reading(argument, file, quiet))
+    let machine = source.machine.as_deref();
+    analyse_recording_watched(argument, machine, options, |file| reading(argument, file, quiet))
 }
 
 /// The workload of a spec; notes on it go to stderr unless `quiet`.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::support::{Files, success};
+use crate::support::{Files, refusal, success};
 
 /// The value in the line of CSV of this observation (`of,task,metric`); empty where it was not measured.
 fn value<'a>(csv: &'a str, observation: &str) -> &'a str {
@@ -126,4 +126,36 @@ fn a_name_that_one_task_has_stands_alone() {
     let file = files.write("rounds.txt", rounds(Some("sched_wakeup")));
     let csv = success(&["analyze", &file, "--per", "task", "--format", "csv", "--quiet"]);
     assert!(csv.contains(",task,A,") && !csv.contains('['), "{csv}");
+}
+
+/// A report of the recordings of a host and its guest: each apart, by its name.
+#[test]
+fn of_two_machines_each_is_read_apart() {
+    let files = Files::new();
+    let line = |file: &str, task: &str, fields: &str| {
+        format!("{file:>10} {task:>16} [000] 100.00{fields} [120]\n")
+    };
+    let report = [
+        "  host.dat: cpus=1\n guest.dat: cpus=1\n".to_owned(),
+        line("host.dat:", "<idle>-0", "0000: sched_switch: swapper/0:0 [120] R ==> qemu:500"),
+        line("guest.dat:", "<idle>-0", "0010: sched_switch: swapper/0:0 [120] R ==> app:500"),
+        line("guest.dat:", "app-500", "4000: sched_switch: app:500 [120] S ==> swapper/0:0"),
+        line("host.dat:", "qemu-500", "9000: sched_switch: qemu:500 [120] S ==> swapper/0:0"),
+    ];
+    let report = files.write("report.txt", report.concat());
+    let of = |options: &[&str]| success(&[&["analyze", &report][..], options].concat());
+    let first = of(&[]);
+    assert!(first.contains(" qemu ") && !first.contains(" app "), "{first}");
+    assert!(first.contains("--machine guest.dat"), "{first}");
+    let guest = of(&["--machine", "guest.dat"]);
+    assert!(guest.contains(" app ") && !guest.contains(" qemu "), "{guest}");
+    let said = refusal(&["analyze", &report, "--machine", "guest"]);
+    assert!(said.contains("host.dat, guest.dat"), "{said}");
+    for refused in [
+        &["contention", "hogs:2", "--machine", "host.dat"][..],
+        &["contention", "--machine", "host.dat"],
+        &["compare", "hogs:2", "--machine", "host.dat"],
+    ] {
+        assert!(refusal(refused).contains("--machine"), "{refused:?}");
+    }
 }

@@ -48,7 +48,8 @@ pub use loss::Loss;
 pub use origin::{Origin, OriginTarget};
 pub use policy::Policy;
 pub use readers::{
-    Part, ReadError, TakeParts, read, read_file, read_file_in_parts, system_calls, tick_symbols,
+    Machines, Part, ReadError, TakeParts, read, read_file, read_file_in_parts, read_machine,
+    system_calls, tick_symbols,
 };
 pub use rt_prio::RtPrio;
 pub use start_state::StartState;

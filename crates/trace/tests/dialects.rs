@@ -1,6 +1,6 @@
 //! Texts of the same events as different programs write them.
 
-use fairground_trace::{EventKind, TaskState, Trace, read};
+use fairground_trace::{EventKind, TaskState, Trace, read, read_machine};
 
 fn trace(text: &str) -> Trace {
     read("sample", text.as_bytes()).expect("a recording")
@@ -64,9 +64,8 @@ inst:          <idle>-0     [000]    12.000000: sched_switch:         swapper/0:
     assert_eq!(ran, ["a", "swapper", "tmux: client", "swapper"]);
 }
 
-#[test]
-fn of_several_files_the_first_is_read() {
-    let text = "\
+/// A report of the files of a host and its guest.
+const SEVERAL_FILES: &str = "\
  host.dat: cpus=1
 guest.dat: cpus=1
  host.dat:         qemu-500   [000]   100.000000: sched_switch: swapper/0:0 [120] R ==> qemu:500 [120]
@@ -74,11 +73,32 @@ guest.dat:          <idle>-0     [000]   100.000010: sched_switch: swapper/0:0 [
 guest.dat:             app-500   [000]   100.004000: sched_switch: app:500 [120] S ==> swapper/0:0 [120]
  host.dat:            qemu-500   [000]   100.010000: sched_switch: qemu:500 [120] S ==> swapper/0:0 [120]
 ";
-    let trace = trace(text);
+
+#[test]
+fn of_several_files_the_first_is_read() {
+    let trace = trace(SEVERAL_FILES);
     let ran: Vec<_> = switches(&trace).into_iter().map(|(.., next)| next).collect();
     assert_eq!((ran, trace.loss.skipped), (vec!["qemu", "swapper"], 3));
     let first = trace.loss.first.unwrap_or_default();
     assert!(first.contains("several recordings, host.dat and guest.dat"), "{first}");
+    assert!(first.contains("--machine guest.dat"), "{first}");
+}
+
+#[test]
+fn of_several_files_one_is_chosen() {
+    let of = |machine| read_machine("report", SEVERAL_FILES.as_bytes(), Some(machine));
+    let ran = |machine| -> Vec<String> {
+        let trace = of(machine).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(trace.loss.first, None);
+        switches(&trace).into_iter().map(|(.., next)| next.to_string()).collect()
+    };
+    assert_eq!(ran("host.dat"), ["qemu", "swapper"]);
+    assert_eq!(ran("guest.dat"), ["app", "swapper"]);
+    let said = of("third.dat").expect_err("there is none").to_string();
+    assert!(said.contains("`third.dat`") && said.contains("host.dat, guest.dat"), "{said}");
+    let alone = "x-3 [000] d..2 1.000000: sched_switch: x:3 [120] S ==> y:4 [120]\n";
+    let said = read_machine("alone", alone.as_bytes(), Some("host.dat")).expect_err("one alone");
+    assert!(said.to_string().contains("leave out --machine"), "{said}");
 }
 
 /// The times on both sides of a loss may be the same microsecond.

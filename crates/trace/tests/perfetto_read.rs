@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use fairground_trace::{EventKind, Trace, read, write_perfetto};
+use fairground_trace::{EventKind, Trace, read, read_machine, write_perfetto};
 use proptest::prelude::*;
 
 use crate::support::any_trace::traces;
@@ -198,10 +198,21 @@ fn of_several_machines_the_first_is_read() {
         let all = events(0, &[switch(1_000, (0, "swapper/0"), 0, (7, name))]);
         bundle(all).number(98, machine)
     };
-    let trace = trace(&file(&[of(0, "host"), of(5, "guest"), of(0, "host")]));
+    let both = file(&[of(0, "host"), of(5, "guest"), of(0, "host")]);
+    let trace = trace(&both);
     assert_eq!(trace.events().count(), 2);
     assert_eq!((trace.tasks().len(), trace.loss.skipped), (2, 1));
-    assert!(trace.loss.first.unwrap_or_default().contains("several machines"));
+    let first = trace.loss.first.unwrap_or_default();
+    assert!(first.contains("several machines, 0, 5: only those of machine 0"), "{first}");
+    for (machine, name, events) in [("0", "host", 2), ("5", "guest", 1)] {
+        let trace = read_machine("both", &both[..], Some(machine)).expect("it is there");
+        assert_eq!((trace.events().count(), trace.loss.first.clone()), (events, None));
+        assert!(trace.tasks().iter().any(|task| task.comm == name), "{name}");
+    }
+    for machine in ["7", "guest"] {
+        let said = read_machine("both", &both[..], Some(machine)).expect_err("there is none");
+        assert!(said.to_string().contains("it has 0, 5"), "{said}");
+    }
 }
 
 #[test]

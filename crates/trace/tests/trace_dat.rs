@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::{Dat, MISSED, PAGE, STORED, small};
 use fairground_trace::{
     CgroupId, CgroupInfo, EventKind, Policy, ReadError, StartState, TaskId, TaskInfo, TaskState,
-    Trace, read,
+    Trace, read, read_machine,
 };
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
@@ -255,4 +255,62 @@ fn a_damaged_state_is_counted() {
     let trace = trace(&dat.bytes());
     assert_eq!(trace.loss.unreadable, 3, "{:?}", trace.loss);
     assert_eq!(trace.origin.hz, None);
+}
+
+/// A file of version 6 with a second buffer, `guest`, that has the pages of the first CPU.
+fn with_an_instance(bytes: &[u8]) -> Vec<u8> {
+    let behind = |what: &[u8]| {
+        let at = bytes.windows(what.len()).position(|window| window == what);
+        at.expect("a section") + what.len()
+    };
+    let (options_at, table_at) = (behind(b"options  \0"), behind(b"flyrecord\0"));
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let cpus_at = options_at - 10 - 4;
+    let cpus = u32::from_le_bytes(bytes[cpus_at..cpus_at + 4].try_into().expect("four bytes"));
+    let mut option =
+        [&3_u16.to_le_bytes()[..], &14_u32.to_le_bytes(), &[0; 8], b"guest\0"].concat();
+    let shift = option.len() as u64;
+    option[6..14].copy_from_slice(&(bytes.len() as u64 + shift).to_le_bytes());
+    let entries: Vec<(u64, u64)> = (0..cpus as usize)
+        .map(|cpu| (number(table_at + 16 * cpu) + shift, number(table_at + 16 * cpu + 8)))
+        .collect();
+    let table = |entries: &[(u64, u64)]| -> Vec<u8> {
+        entries
+            .iter()
+            .flat_map(|(at, size)| [at.to_le_bytes(), size.to_le_bytes()].concat())
+            .collect()
+    };
+    let of_guest: Vec<(u64, u64)> = entries
+        .iter()
+        .enumerate()
+        .map(|(cpu, entry)| if cpu == 0 { *entry } else { (0, 0) })
+        .collect();
+    [
+        &bytes[..options_at],
+        &option,
+        &bytes[options_at..table_at],
+        &table(&entries),
+        &bytes[table_at + 16 * entries.len()..],
+        b"flyrecord\0",
+        &table(&of_guest),
+    ]
+    .concat()
+}
+
+#[test]
+fn of_several_buffers_the_largest_is_read_unless_one_is_chosen() {
+    let plain = unpacked("version-6.dat.gz");
+    let both = with_an_instance(&plain);
+    let of = |machine| read_machine("trace.dat", &both[..], machine);
+    let (alone, largest) = (trace(&plain), trace(&both));
+    assert_eq!(largest.digest(), alone.digest());
+    let first = largest.loss.first.unwrap_or_default();
+    assert!(first.contains("--machine NAME chooses: top, guest"), "{first}");
+    let top = of(Some("top")).expect("the tracer's own");
+    assert_eq!((top.digest(), &top.loss.first), (alone.digest(), &alone.loss.first));
+    let guest = of(Some("guest")).expect("the instance");
+    assert!(!guest.is_empty() && guest.len() < alone.len(), "{}", guest.len());
+    assert!(guest.events().all(|event| event.cpu == 0));
+    let said = of(Some("host")).expect_err("there is none").to_string();
+    assert!(said.contains("`host`") && said.contains("it has top, guest"), "{said}");
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use fairground_session::{LocksSpec, MachineSpec, SchedulerSpec, TargetSpec};
 
-use super::{PageArgs, TreeArgs};
+use super::{PageArgs, SourceArgs, TreeArgs};
 
 /// Functions of a call chain by default: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
@@ -22,6 +22,8 @@ pub(crate) struct ContentionArgs {
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]
     pub(crate) command: Vec<OsString>,
 
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) of: TreeArgs,
     /// The waits of all tasks, not only of the recorded command's

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use fairground_session::{EngineChoice, NullLoadsChoice, SEED_DEFAULT, TopologySpec};
 
+use super::SourceArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct FollowArgs {
     /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 
     /// The scheduler whose decisions are compared: a name (`eevdf`), a name with a parameter set (`cfs@6.1`), an object
     /// file (`./mine.bpf.o`) or its source (`./mine.bpf.c`)

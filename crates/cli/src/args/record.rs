@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::SourceArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     /// Where the recording goes: `.dat` is trace-cmd's format, `.txt` or `.ftrace` is text, `.perfetto-trace` is for
@@ -50,6 +52,8 @@ pub(crate) struct RecordArgs {
 pub(crate) struct ConvertArgs {
     /// A recording: trace.dat, perf.data, Perfetto, CTF or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
     /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.perfetto-trace` is for Perfetto, `.json`
     /// for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
     #[arg(required_unless_present = "output_option")]

@@ -17,11 +17,11 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
     let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted() {
         // Charts show the events.
-        let Recording { name, trace } = find_recording(&args.recording, cli.quiet)?;
+        let Recording { name, trace } = find_recording(&args.recording, &args.source, cli.quiet)?;
         let analysis = Analysis::of(&trace, &options);
         (name, Analysed { events: trace.len() as u64, analysis, trace })
     } else {
-        analyse_recording(&args.recording, &options, cli.quiet)?
+        analyse_recording(&args.recording, &args.source, &options, cli.quiet)?
     };
     let mut document = Document::new(name.clone());
     document.run.clone_from(&name);

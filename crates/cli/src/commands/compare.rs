@@ -42,7 +42,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
 /// The recordings that stand beside the runs.
 fn recordings(cli: &Cli, args: &CompareArgs) -> Result<Vec<(Recording, Analysis)>, Failure> {
     let read = |name: &String| {
-        let recording = find_recording(name, cli.quiet)?;
+        let recording = find_recording(name, &args.source, cli.quiet)?;
         let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
         let analysis = Analysis::of(&recording.trace, &options);
         Ok((recording, analysis))

@@ -19,10 +19,12 @@ use crate::present;
 pub(super) fn sides(args: &CompareArgs) -> Result<Option<[Vec<String>; 2]>, Failure> {
     let first = &args.run.workload;
     if !is_recording(first) {
-        return match args.against.is_empty() && args.of.tree.is_empty() {
+        let is_for_recordings = !args.against.is_empty() || !args.of.tree.is_empty();
+        let chooses_of_none = args.source.machine.is_some() && args.recordings.is_empty();
+        return match !is_for_recordings && !chooses_of_none {
             true => Ok(None),
             false => Err(Failure::new(format_args!(
-                "{first}: no such recording, and --against and --tree are for recordings"
+                "{first}: no such recording, and --against, --tree and --machine are for recordings"
             ))
             .help("`compare before1.dat before2.dat --against after1.dat after2.dat`")),
         };
@@ -85,7 +87,7 @@ pub(super) fn compare(
     let detail = check(args)?;
     pictures::prepare(&args.page)?;
     let read = |names: Vec<String>| -> Result<Vec<Recording>, Failure> {
-        names.iter().map(|name| find_recording(name, cli.quiet)).collect()
+        names.iter().map(|name| find_recording(name, &args.source, cli.quiet)).collect()
     };
     let (before, after) = (read(before)?, read(after)?);
     let [asked_before, asked_after] = asked(args, [&before, &after])?;

@@ -17,7 +17,7 @@ use fairground_session::{
 use super::column::one_scheduler;
 use super::plan::RunPlan;
 use super::record::record_shown;
-use crate::args::{Cli, ContentionArgs};
+use crate::args::{Cli, ContentionArgs, SourceArgs};
 use crate::export;
 use crate::input::{asked_tasks, find_recording, find_workload, is_recording};
 use crate::pictures;
@@ -30,13 +30,15 @@ pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, F
     pictures::prepare(&args.page)?;
     let recording = match &args.what {
         Some(what) if !is_recording(what) => {
+            refuse_machine(args)?;
             return run(cli, args, what);
         }
         Some(what) => {
             refuse_locks(args)?;
-            find_recording(what, cli.quiet)?
+            find_recording(what, &args.source, cli.quiet)?
         }
         None => {
+            refuse_machine(args)?;
             refuse_locks(args)?;
             record(cli, args)?
         }
@@ -47,6 +49,15 @@ pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, F
 
 fn title(name: &str) -> String {
     format!("Contention in {name}")
+}
+
+/// What is recorded now is one machine.
+fn refuse_machine(args: &ContentionArgs) -> Result<(), Failure> {
+    match args.source.machine {
+        Some(_) => Err(Failure::new("--machine chooses from a recording, and this is none")
+            .help("leave it out, or name the file of a recording")),
+        None => Ok(()),
+    }
 }
 
 /// What was recorded has the locks that it had.
@@ -162,7 +173,7 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
         .help("make room on that disk, or set TMPDIR to a folder on another one"),
         error => Failure::new(error),
     })?;
-    let recording = find_recording(&file.display().to_string(), cli.quiet)?;
+    let recording = find_recording(&file.display().to_string(), &SourceArgs::default(), cli.quiet)?;
     Ok(Recording { name: "this machine".to_owned(), ..recording })
 }
 

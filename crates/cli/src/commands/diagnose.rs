@@ -23,7 +23,7 @@ struct Diagnosed {
 
 impl Diagnosed {
     fn of(cli: &Cli, args: &DiagnoseArgs, name: &str) -> Result<Self, Failure> {
-        let recording = find_recording(name, cli.quiet)?;
+        let recording = find_recording(name, &args.source, cli.quiet)?;
         let asked = asked_tasks(&args.of, &recording)?;
         let analysis = Analysis::of(&recording.trace, &Options::default());
         let diagnosis = Diagnosis::with(&recording.trace, &analysis);

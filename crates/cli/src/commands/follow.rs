@@ -15,7 +15,7 @@ use crate::progress::Progress;
 
 /// Differences are no failure: the exit code is that of success unless the scheduler left or was ejected.
 pub(super) fn follow(cli: &Cli, args: &FollowArgs) -> Result<ExitCode, Failure> {
-    let recording = find_recording(&args.recording, cli.quiet)?;
+    let recording = find_recording(&args.recording, &args.source, cli.quiet)?;
     let machine = spec(args, &recording).simulated_machine()?;
     if machine.cpus() < recording.trace.cpus {
         return Err(Failure::new(format_args!(

@@ -11,7 +11,7 @@ use fairground_scratch::{Folder, free_name};
 use fairground_session::{Failure, parse_time_if};
 use fairground_trace::Trace;
 
-use crate::args::{Cli, ConvertArgs, RecordArgs};
+use crate::args::{Cli, ConvertArgs, RecordArgs, SourceArgs};
 use crate::export::{self, ENDS, Form, folder_of};
 use crate::input::find_recording;
 use crate::progress::elapsed;
@@ -86,7 +86,7 @@ fn stop_into(
         Some(_) if output.is_file() => free_name(output, "partial"),
         _ => output.to_owned(),
     };
-    let written = find_recording(&binary.display().to_string(), quiet)
+    let written = find_recording(&binary.display().to_string(), &SourceArgs::default(), quiet)
         .and_then(|recording| write(&recording.trace, form, &place));
     match (written, partial) {
         (Ok(()), None) => Ok(recorded),
@@ -147,7 +147,7 @@ pub(super) fn convert(cli: &Cli, args: &ConvertArgs) -> Result<ExitCode, Failure
         ))
         .help(format_args!("give a name that ends in {ENDS}, or `-`")));
     }
-    write(&find_recording(&args.recording, cli.quiet)?.trace, form, args.output())?;
+    write(&find_recording(&args.recording, &args.source, cli.quiet)?.trace, form, args.output())?;
     Ok(ExitCode::SUCCESS)
 }
 

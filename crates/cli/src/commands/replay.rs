@@ -18,7 +18,7 @@ use crate::present;
 use crate::progress::Progress;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let mut recording = find_recording(&args.recording, cli.quiet)?;
+    let mut recording = find_recording(&args.recording, &args.source, cli.quiet)?;
     let replay = Replay::of(&recording.name, &recording.trace, &args.machine);
     let (workload, notes) = replay.workload(&recording.trace, &args.sched)?;
     if let Some(path) = &args.write_workload {

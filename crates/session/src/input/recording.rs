@@ -26,24 +26,36 @@ pub struct Recording {
 /// # Errors
 /// There is no such file, it cannot be read, or holds no recording.
 pub fn read_recording(argument: &str) -> Result<Recording, Failure> {
-    read_recording_watched(argument, |_| ())
+    read_recording_watched(argument, None, |_| ())
 }
 
-/// The same; `opened` gets the file before its first byte is read, and what it returns lives until the end of the
+/// The same, of one machine or buffer of a recording that has several (`fairground_trace::read_machine`); `opened`
+/// gets the file before its first byte is read, and what it returns lives until the end of the
 /// reading.
 ///
 /// # Errors
 /// As [`read_recording`].
 pub fn read_recording_watched<Guard>(
     argument: &str,
+    machine: Option<&str>,
     opened: impl FnOnce(&fs::File) -> Guard,
 ) -> Result<Recording, Failure> {
     let (name, trace) = if argument == STDIN {
-        (STDIN_NAME, fairground_trace::read(STDIN_NAME, io::stdin().lock()))
+        (STDIN_NAME, fairground_trace::read_machine(STDIN_NAME, io::stdin().lock(), machine))
     } else {
         let file = fs::File::open(argument).map_err(|e| Failure::io(argument, &e))?;
         let _guard = opened(&file);
-        (argument, fairground_trace::read_file(argument, file))
+        let trace = match machine {
+            None => fairground_trace::read_file(argument, file),
+            Some(_) if file.metadata().is_ok_and(|known| known.is_dir()) => {
+                return Err(Failure::new(format_args!(
+                    "{argument}: a folder has the recording of one machine"
+                ))
+                .help("leave out --machine"));
+            }
+            Some(_) => fairground_trace::read_machine(argument, io::BufReader::new(file), machine),
+        };
+        (argument, trace)
     };
     Ok(Recording { name: name.to_owned(), trace: trace.map_err(Failure::new)? })
 }
@@ -55,11 +67,12 @@ pub fn read_recording_watched<Guard>(
 /// As [`read_recording`].
 pub fn analyse_recording_watched<Guard>(
     argument: &str,
+    machine: Option<&str>,
     options: &Options,
     opened: impl FnOnce(&fs::File) -> Guard,
 ) -> Result<(String, Analysed), Failure> {
-    if argument == STDIN {
-        let Recording { name, trace } = read_recording(argument)?;
+    if argument == STDIN || machine.is_some() {
+        let Recording { name, trace } = read_recording_watched(argument, machine, opened)?;
         let analysis = Analysis::of(&trace, options);
         return Ok((name, Analysed { events: trace.len() as u64, analysis, trace }));
     }

@@ -58,7 +58,9 @@ pub(super) struct Collector<'p> {
     /// Lost events of which the time is not known yet, by CPU.
     pending_lost: BTreeMap<u32, u64>,
     /// The files that a text names at its lines, by their names.
-    files: Vec<String>,
+    pub(super) files: Vec<String>,
+    /// The one that is read, where it is not the first.
+    pub(super) chosen_file: Option<String>,
     /// Lost events as records state them, by CPU if they name it: those that are missing at the records, and in all.
     stated_losses: BTreeMap<Option<u32>, [u64; 2]>,
 }
@@ -82,6 +84,7 @@ impl<'p> Collector<'p> {
             clocks: CpuClocks::default(),
             pending_lost: BTreeMap::new(),
             files: Vec::new(),
+            chosen_file: None,
             stated_losses: BTreeMap::new(),
         }
     }
@@ -151,23 +154,25 @@ impl<'p> Collector<'p> {
     }
 
     /// Whether lines that name this source are read. In a text of several files each begins with its number of CPUs:
-    /// they may be of several machines, and the first one is read. A buffer instance has no such line.
+    /// they may be of several machines, and one is read. A buffer instance has no such line.
     pub(super) fn reads_source(&mut self, source: Option<&str>, rest: &str) -> bool {
         let Some(source) = source else { return true };
         if rest.starts_with("cpus=") && !self.files.iter().any(|file| file == source) {
             if self.files.len() < FILES_MAX {
                 self.files.push(source.to_owned());
             }
-            if self.files.len() == 2 {
+            if self.files.len() == 2 && self.chosen_file.is_none() {
                 let (first, second) = (&self.files[0], &self.files[1]);
                 let words = format!(
                     "the text has several recordings, {first} and {second}, which may be of several \
-                     machines: only {first} is read (make a report of {second} alone for the other)"
+                     machines: only {first} is read (--machine {second} reads the other)"
                 );
                 self.first(|| words);
             }
         }
-        let is_other = self.files.iter().skip(1).any(|file| file == source);
+        let chosen = self.chosen_file.as_ref().or(self.files.first());
+        let is_file = self.files.iter().any(|file| file == source);
+        let is_other = is_file && chosen.is_none_or(|chosen| chosen != source);
         self.trace().loss.skipped += u64::from(is_other);
         !is_other
     }

@@ -64,6 +64,16 @@ pub enum ReadError {
         /// The most that a byte may become.
         times_max: u64,
     },
+    /// It has no such machine or buffer.
+    #[error("{name}: the recording has no machine or buffer `{machine}`\n  help: {}", .known.help())]
+    NoMachine {
+        /// The input's name.
+        name: String,
+        /// What was asked for.
+        machine: String,
+        /// What it has.
+        known: Machines,
+    },
     /// It has no scheduling event.
     #[error(
         "{name}: no scheduling event in {read} {units} ({unreadable} not readable, {skipped} of \
@@ -84,6 +94,30 @@ pub enum ReadError {
         /// The first problem.
         first: Option<String>,
     },
+}
+
+/// The machines or buffers of a recording, by name; of one that has several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machines(pub Vec<String>);
+
+/// Names that a message lists.
+const MACHINES_SHOWN_MAX: usize = 16;
+
+impl Machines {
+    /// Their names, with commas.
+    pub(super) fn text(&self) -> String {
+        let more = self.0.len().saturating_sub(MACHINES_SHOWN_MAX);
+        let shown = self.0.iter().take(MACHINES_SHOWN_MAX).map(String::as_str);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        shown.map(str::to_owned).chain(more).collect::<Vec<_>>().join(", ")
+    }
+
+    fn help(&self) -> String {
+        match self.0.len() {
+            0 | 1 => "leave out --machine: it has one alone".to_owned(),
+            _ => format!("it has {}", self.text()),
+        }
+    }
 }
 
 const HOW_TO_RECORD: &str = "\

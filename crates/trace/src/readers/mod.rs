@@ -63,7 +63,7 @@ use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use crate::Trace;
 pub use binary::tick_symbols;
 pub use calls::system_calls;
-pub use error::ReadError;
+pub use error::{Machines, ReadError};
 use expand::{Expanding, Expands};
 pub use parts::{Part, TakeParts};
 
@@ -80,13 +80,27 @@ const FILE_BUFFER_BYTES: usize = 1 << 18;
 /// [`ReadError`] when there is no event in it at all, or it is a binary file that cannot be understood; anything less
 /// is counted in [`Trace::loss`].
 pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
+    read_machine(name, input, None)
+}
+
+/// Reads one machine or buffer of a recording that has several, like [`read`]: the file's name in a text of several
+/// files, the number of a machine in a Perfetto trace, the name of a buffer (`top`: that of the tracer itself) in a
+/// `trace.dat`. `None`: the one that [`read`] takes, which the first problem of [`Trace::loss`] names.
+///
+/// # Errors
+/// As [`read`]; [`ReadError::NoMachine`] where there is none of that name.
+pub fn read_machine(
+    name: &str,
+    input: impl BufRead,
+    machine: Option<&str>,
+) -> Result<Trace, ReadError> {
     let (start, input) = look(name, input)?;
     if start.starts_with(magic::GZIP) {
         let decoder = Expanding::new(input, MultiGzDecoder::new);
         let (start, input) = look(name, BufReader::new(decoder))?;
-        return read_plain(name, &start, input);
+        return read_plain(name, &start, input, machine);
     }
-    read_plain(name, &start, input)
+    read_plain(name, &start, input, machine)
 }
 
 /// Reads a recording from a file, like [`read`]. A `perf.data` that is not compressed passes by in a buffer: what is
@@ -164,12 +178,18 @@ const ATRACE: &[u8] = b"TRACE:\n";
 /// The first byte of a zlib stream, as `atrace -z` writes it.
 const ZLIB: u8 = 0x78;
 
-fn read_plain(name: &str, start: &[u8], mut input: impl BufRead) -> Result<Trace, ReadError> {
+fn read_plain(
+    name: &str,
+    start: &[u8],
+    mut input: impl BufRead,
+    machine: Option<&str>,
+) -> Result<Trace, ReadError> {
     if start.starts_with(binary::MAGIC) {
         let (bytes, cut) = whole(name, input)?;
-        return trace_dat::read(name, &bytes, cut);
+        return trace_dat::read(name, &bytes, cut, machine);
     }
     if perf_data::MAGICS.iter().any(|magic| start.starts_with(magic)) {
+        only_one(name, machine)?;
         let (bytes, cut) = whole(name, input)?;
         return perf_data::read(name, Cursor::new(bytes), cut, None);
     }
@@ -177,22 +197,35 @@ fn read_plain(name: &str, start: &[u8], mut input: impl BufRead) -> Result<Trace
         input.consume(ATRACE.len());
         if start.get(ATRACE.len()) == Some(&ZLIB) {
             let decoder = Expanding::new(input, ZlibDecoder::new);
-            return text::read(name, BufReader::new(decoder).take(BYTES_MAX));
+            return text::read(name, BufReader::new(decoder).take(BYTES_MAX), machine);
         }
-        return text::read(name, input.take(BYTES_MAX));
+        return text::read(name, input.take(BYTES_MAX), machine);
     }
     match magic::by_first_bytes(start) {
         Some(foreign) if foreign.is_tar() => {
+            only_one(name, machine)?;
             let (bytes, _) = whole(name, input)?;
             ctf::read_tar(name, &bytes).unwrap_or_else(|| Err(foreign.refuse(name)))
         }
         Some(foreign) => Err(foreign.refuse(name)),
-        None if perfetto::is_perfetto(start) => perfetto::read(name, input.take(BYTES_MAX)),
+        None if perfetto::is_perfetto(start) => {
+            perfetto::read(name, input.take(BYTES_MAX), machine)
+        }
         None => match magic::by_content(start) {
             Some(foreign) => Err(foreign.refuse(name)),
-            None => text::read(name, input.take(BYTES_MAX)),
+            None => text::read(name, input.take(BYTES_MAX), machine),
         },
     }
+}
+
+/// Refuses a choice of machine in a format that has no several.
+fn only_one(name: &str, machine: Option<&str>) -> Result<(), ReadError> {
+    let refuse = |machine| Err(no_machine(name, machine, Machines::default()));
+    machine.map_or(Ok(()), refuse)
+}
+
+fn no_machine(name: &str, machine: &str, known: Machines) -> ReadError {
+    ReadError::NoMachine { name: name.to_owned(), machine: machine.to_owned(), known }
 }
 
 /// Everything that the input gives, and why it ended early if it did.

@@ -8,14 +8,14 @@ use std::io::BufRead;
 use super::babeltrace::LttngText;
 use super::collect::Collector;
 use super::differences::{Clock, Offer};
-use super::error::ReadError;
+use super::error::{Machines, ReadError};
 use super::expand::Expands;
 use super::header::{self, Remark};
 use super::interner::Named;
 use super::lines::{self, End, Lines};
 use super::stack_text::{Frame, StackText};
 use super::stated::Tasks;
-use super::{babeltrace, fields, line};
+use super::{babeltrace, fields, line, no_machine};
 use crate::Trace;
 
 /// The event whose frames follow.
@@ -29,10 +29,15 @@ struct State {
     clock: Clock,
 }
 
-/// Reads a text.
-pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
+/// Reads a text, or the lines of one of its files.
+pub(super) fn read(
+    name: &str,
+    input: impl BufRead,
+    machine: Option<&str>,
+) -> Result<Trace, ReadError> {
     let mut lines = Lines::new(input);
     let mut collector = Collector::new(None);
+    collector.chosen_file = machine.map(str::to_owned);
     let mut state = State::default();
     loop {
         match lines.next() {
@@ -57,6 +62,9 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
     state.stack.end(&mut collector);
     if collector.read == 0 {
         return Err(ReadError::Empty { name: name.to_owned() });
+    }
+    if let Some(machine) = machine.filter(|machine| !collector.files.iter().any(|f| f == machine)) {
+        return Err(no_machine(name, machine, Machines(collector.files)));
     }
     collector.finish(name)
 }

@@ -9,7 +9,7 @@ mod event;
 mod packets;
 mod wire;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, Read};
 
 use flate2::read::ZlibDecoder;
@@ -21,10 +21,11 @@ use self::packets::{Next, Packets};
 use self::wire::{Broken, Fields, Record, Value};
 use super::binary::TextBytes;
 use super::collect::Collector;
-use super::error::ReadError;
+use super::error::{Machines, ReadError};
 use super::expand::{Expands, expanded_bytes_max};
 use super::interner::{Interner, UNNAMED};
 use super::line::CPUS_MAX;
+use super::no_machine;
 use super::state_bits::StateBits;
 use super::stated::{Stated, Tasks};
 use crate::{EventKind, TaskId, Trace};
@@ -62,9 +63,18 @@ pub(super) fn is_perfetto(start: &[u8]) -> bool {
         })
 }
 
-/// Reads a trace.
-pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
+/// Other machines that a message names.
+const MACHINES_MAX: usize = 64;
+
+/// Reads a trace, or what it has of one machine.
+pub(super) fn read(
+    name: &str,
+    input: impl BufRead,
+    machine: Option<&str>,
+) -> Result<Trace, ReadError> {
     let mut reader = Reader::new();
+    // No machine has a number that cannot be read.
+    reader.machine = machine.map(|machine| machine.parse().unwrap_or(u64::MAX));
     reader.packets(input, Depth::File);
     if let Some(why) = reader.refused {
         return Err(ReadError::Damaged {
@@ -77,7 +87,19 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
     if reader.expands {
         return Err(Expands::refuse(name));
     }
+    if let Some(machine) = machine.filter(|_| reader.sequences.is_empty()) {
+        return Err(no_machine(name, machine, reader.machines()));
+    }
     reader.losses();
+    if machine.is_none() && !reader.others.is_empty() {
+        let (read, all) = (reader.machine.unwrap_or(0), reader.machines().text());
+        reader.collector.first_of_all(|| {
+            format!(
+                "the trace has events of several machines, {all}: only those of machine {read} are \
+                 read (--machine NUMBER reads another)"
+            )
+        });
+    }
     let Reader { collector, context, .. } = reader;
     let mut trace = collector.finish(name)?;
     name_by_tree(&mut trace, &context);
@@ -123,8 +145,10 @@ struct Reader {
     clock_offset_ns: Option<u64>,
     /// Sequences of packets that had bundles.
     sequences: HashSet<u64>,
-    /// The machine whose events are read: that of the first bundle.
+    /// The machine whose events are read: that of the first bundle, unless one was chosen.
     machine: Option<u64>,
+    /// Other machines that have events, [`MACHINES_MAX`] at most.
+    others: BTreeSet<u64>,
     /// Lost events of each CPU as the statistics have them, at the start and at the end.
     stats: BTreeMap<u32, [u64; 2]>,
     refused: Option<&'static str>,
@@ -145,6 +169,7 @@ impl Reader {
             clock_offset_ns: None,
             sequences: HashSet::new(),
             machine: None,
+            others: BTreeSet::new(),
             stats: BTreeMap::new(),
             refused: None,
             expands: false,
@@ -187,7 +212,7 @@ impl Reader {
             }
         }
         if self.machine.is_some_and(|read| read != machine) {
-            return self.other_machine(bytes);
+            return self.other_machine(machine, bytes);
         }
         if dropped && self.sequences.contains(&sequence) {
             // The packets may have been of any CPU.
@@ -221,14 +246,21 @@ impl Reader {
         Ok(())
     }
 
+    /// The numbers of all machines that have events.
+    fn machines(&self) -> Machines {
+        let read = self.machine.filter(|_| !self.sequences.is_empty());
+        let all: BTreeSet<u64> = self.others.iter().copied().chain(read).collect();
+        Machines(all.iter().map(u64::to_string).collect())
+    }
+
     /// Another machine's packets are left out: its tasks and CPUs have numbers of their own.
-    fn other_machine(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    fn other_machine(&mut self, machine: u64, bytes: &[u8]) -> Result<(), Broken> {
         let is_bundle = |field| matches!(field, Ok((packet::FTRACE_EVENTS, _)));
         if Fields(bytes).any(is_bundle) {
             self.collector.trace().loss.skipped += 1;
-            self.collector.first(|| {
-                "the trace has events of several machines: only those of the first are read".into()
-            });
+            if self.others.len() < MACHINES_MAX {
+                self.others.insert(machine);
+            }
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ pub(super) const OPTION_TRACECLOCK: u16 = 4;
 pub(super) const OPTION_UNAME: u16 = 5;
 /// Options that a file may have: some for each CPU.
 pub(super) const OPTIONS_MAX: usize = 1 << 20;
+/// The name of the kernel's own buffer, which has none in the file.
+const TOP: &str = "top";
 /// Buffers that a file may have.
 pub(super) const BUFFERS_MAX: usize = 1 << 10;
 
@@ -29,12 +31,19 @@ pub(super) struct CpuPages<'a> {
 /// A buffer of the recording: the kernel's own, or an instance's.
 #[derive(Debug, Default)]
 pub(super) struct Buffer<'a> {
+    /// The instance's; empty: the kernel's own.
+    pub(super) name: String,
     pub(super) cpus: Vec<CpuPages<'a>>,
     /// Bytes of the file that its CPUs claim.
     claimed: u64,
 }
 
 impl Buffer<'_> {
+    /// Without pages yet.
+    pub(super) fn new(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+
     /// Counts the bytes of a file that a CPU's pages take. Pages that overlap would be read again and again.
     pub(super) fn claim(&mut self, size: u64, file_bytes: usize) -> Result<(), Why> {
         self.claimed = self.claimed.saturating_add(size);
@@ -44,7 +53,12 @@ impl Buffer<'_> {
         Ok(())
     }
 
-    fn bytes(&self) -> usize {
+    /// What it is chosen by.
+    pub(super) fn called(&self) -> &str {
+        if self.name.is_empty() { TOP } else { &self.name }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
         self.cpus.iter().map(|cpu| cpu.bytes.len()).sum()
     }
 }
@@ -79,12 +93,11 @@ impl<'a> Contents<'a> {
         Self { endian, page_bytes, ..Self::default() }
     }
 
-    /// The buffer with the most in it, and how many others there are.
-    pub(super) fn main_buffer(&self) -> (Option<&Buffer<'a>>, usize) {
-        let filled = self.buffers.iter().filter(|buffer| buffer.bytes() > 0).count();
-        // Of equal ones the first.
-        let main = self.buffers.iter().rev().max_by_key(|buffer| buffer.bytes());
-        (main, filled.saturating_sub(1))
+    /// The buffers with anything in them, the one with the most first.
+    pub(super) fn filled(&self) -> Vec<&Buffer<'a>> {
+        let mut filled: Vec<_> = self.buffers.iter().filter(|buffer| buffer.bytes() > 0).collect();
+        filled.sort_by_key(|buffer| std::cmp::Reverse(buffer.bytes()));
+        filled
     }
 
     /// The pages of a CPU that are not compressed, as far as they are in the file.
@@ -133,21 +146,24 @@ pub(super) fn version_6(bytes: &[u8]) -> Result<Contents<'_>, Why> {
         section = cursor.take(10, "the kind of the data")?;
     }
     match section {
-        b"flyrecord\0" => table(bytes, &mut cursor, &mut contents)?,
+        b"flyrecord\0" => table(bytes, &mut cursor, &mut contents, String::new())?,
         b"latency  \0" => return Err("it holds the text of a latency tracer".to_owned()),
         other => return Err(format!("byte {}: {other:?} is no kind of data", cursor.at() - 10)),
     }
-    for at in instances {
+    for (at, name) in instances {
         cursor.seek(at);
-        if let Err(why) = instance(bytes, &mut cursor, &mut contents) {
+        if let Err(why) = instance(bytes, &mut cursor, &mut contents, name) {
             contents.cut.get_or_insert(why);
         }
     }
     Ok(contents)
 }
 
-/// Reads the options; returns the offsets of the buffers of instances.
-fn options(cursor: &mut Cursor<'_>, contents: &mut Contents<'_>) -> Result<Vec<u64>, Why> {
+/// Reads the options; returns the offsets and the names of the buffers of instances.
+fn options(
+    cursor: &mut Cursor<'_>,
+    contents: &mut Contents<'_>,
+) -> Result<Vec<(u64, String)>, Why> {
     let mut instances = Vec::new();
     for _ in 0..OPTIONS_MAX {
         let number = cursor.u16("an option")?;
@@ -155,9 +171,10 @@ fn options(cursor: &mut Cursor<'_>, contents: &mut Contents<'_>) -> Result<Vec<u
             return Ok(instances);
         }
         let data = cursor.sized(4, "an option")?;
-        match data.get(..8) {
-            Some(at) if number == OPTION_BUFFER && instances.len() < BUFFERS_MAX => {
-                instances.push(cursor.endian.number(at))
+        match data.split_at_checked(8) {
+            Some((at, name)) if number == OPTION_BUFFER && instances.len() < BUFFERS_MAX => {
+                let name = String::from_utf8_lossy(name).trim_end_matches('\0').to_owned();
+                instances.push((cursor.endian.number(at), name));
             }
             _ => contents.option(number, data),
         }
@@ -169,9 +186,10 @@ fn instance<'a>(
     bytes: &'a [u8],
     cursor: &mut Cursor<'a>,
     contents: &mut Contents<'a>,
+    name: String,
 ) -> Result<(), Why> {
     cursor.expect(b"flyrecord\0", "the buffer of an instance")?;
-    table(bytes, cursor, contents)
+    table(bytes, cursor, contents, name)
 }
 
 /// The table of offsets and sizes, one entry a CPU, and the pages there.
@@ -179,8 +197,9 @@ fn table<'a>(
     bytes: &'a [u8],
     cursor: &mut Cursor<'a>,
     contents: &mut Contents<'a>,
+    name: String,
 ) -> Result<(), Why> {
-    let mut buffer = Buffer::default();
+    let mut buffer = Buffer::new(name);
     for cpu in 0..contents.cpus {
         let (at, size) = (cursor.u64("the offset of a CPU's pages")?, cursor.u64("their size")?);
         let pages = contents.plain(bytes, cpu, at, size);

@@ -11,8 +11,9 @@ use self::contents::{Buffer, Contents, CpuPages};
 use self::pages::{Item, Layout};
 use super::binary::{Decoder, TracingData, Why};
 use super::collect::Collector;
-use super::error::ReadError;
+use super::error::{Machines, ReadError};
 use super::interner::{Named, UNNAMED};
+use super::no_machine;
 use crate::Trace;
 
 /// Clocks of the kernel that do not count nanoseconds.
@@ -21,8 +22,13 @@ const CLOCKS_WITHOUT_TIME: [&str; 3] = ["counter", "uptime", "x86-tsc"];
 const REMEDY: &str =
     "record it again with `fairground record`; `trace-cmd report` may still print a part of it";
 
-/// Reads a whole file; `cut` is the reason why it is not whole.
-pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<Trace, ReadError> {
+/// Reads a whole file, or a buffer of it; `cut` is the reason why it is not whole.
+pub(super) fn read(
+    name: &str,
+    bytes: &[u8],
+    cut: Option<io::Error>,
+    machine: Option<&str>,
+) -> Result<Trace, ReadError> {
     let damaged = |why: Why| ReadError::Damaged {
         name: name.to_owned(),
         format: "a trace.dat",
@@ -40,12 +46,27 @@ pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<T
             remedy: "record with a clock of time: `trace-cmd record -C mono`",
         });
     }
+    let filled = contents.filled();
+    let names = || Machines(filled.iter().map(|buffer| buffer.called().to_owned()).collect());
+    let buffer = match machine {
+        None => filled.first(),
+        Some(machine) => {
+            let buffer = filled.iter().find(|buffer| buffer.called() == machine);
+            Some(buffer.ok_or_else(|| no_machine(name, machine, names()))?)
+        }
+    };
     let mut reader = Reader::new(&contents, layout);
+    if machine.is_none() && filled.len() > 1 {
+        reader.collector.first_of_all(|| {
+            let names = names().text();
+            format!("of several buffers in the file the largest is read (--machine NAME chooses: {names})")
+        });
+    }
     if let Some(error) = cut {
         let at = bytes.len();
         reader.collector.truncated(|| format!("after byte {at}: the input failed: {error}"));
     }
-    reader.all(&contents);
+    reader.all(&contents, buffer);
     reader.collector.finish(name)
 }
 
@@ -94,13 +115,7 @@ impl<'c> Reader<'c> {
         }
     }
 
-    fn all(&mut self, contents: &Contents<'_>) {
-        let (buffer, others) = contents.main_buffer();
-        if others > 0 {
-            self.collector.first_of_all(|| {
-                format!("{others} more buffers in the file were left out: the largest is read")
-            });
-        }
+    fn all(&mut self, contents: &Contents<'_>, buffer: Option<&&Buffer<'_>>) {
         if let Some(why) = &contents.cut {
             self.collector.truncated(|| format!("the file ends early: {why}"));
         }

@@ -174,7 +174,7 @@ impl<'a> File<'a> {
         }
         let mut cursor = Cursor::new(option, self.endian);
         let section_at = cursor.u64("the offset of a buffer")?;
-        cursor.text("the name of a buffer")?;
+        let name = String::from_utf8_lossy(cursor.text("the name of a buffer")?).into_owned();
         let clock = String::from_utf8_lossy(cursor.text("the clock of a buffer")?).into_owned();
         if !clock.is_empty() {
             contents.clock.get_or_insert(clock);
@@ -188,7 +188,7 @@ impl<'a> File<'a> {
         section.seek(section_at.saturating_add(2));
         let flags = section.u16("the flags of a buffer")?;
         let compressed = flags & COMPRESSED != 0 && self.compression != Compression::None;
-        let mut buffer = Buffer::default();
+        let mut buffer = Buffer::new(name);
         for _ in 0..cpus {
             let cpu = cursor.u32("the number of a CPU")?;
             let (at, size) =
