@@ -9,7 +9,7 @@
 //! lmbench leaves the placement to the scheduler; here the ring is pinned to one CPU unless `cpu=any`, since on
 //! several CPUs it measures wake-ups of idle CPUs and no switches.
 //!
-//! `lat_ctx:matrix` is the seven rings of lmbench's summary, one after the other.
+//! `lat_ctx:matrix` is the seven rings of lmbench's summary, one after the other, each for a seventh of the duration.
 
 use super::parts::{forked, group, mark, pipe, seconds, sleep};
 use super::spec::{Call, Entry, parameter};
@@ -28,8 +28,8 @@ const MATRIX: &str = "matrix";
 /// The rings of lmbench's summary, in its order: processes, and KiB that each reads.
 pub const LAT_CTX_MATRIX: [(usize, u64); 7] =
     [(2, 0), (2, 16), (2, 64), (8, 16), (8, 64), (16, 16), (16, 64)];
-/// How long each ring of the matrix goes round, s: as long as a ring alone.
-const RING_S: u64 = 1;
+/// The length of a run of the matrix, unless one is given, ns: each ring goes round for a second, as one alone does.
+const MATRIX_NS: u64 = 7_000_000_000;
 
 /// The entry `lat_ctx`.
 pub(super) const LAT_CTX: Entry = Entry {
@@ -52,7 +52,9 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
             let help = "leave it out: the matrix has sizes of its own".to_owned();
             call.problem(size.span, "`size_kb` beside `matrix`".to_owned(), help);
         }
-        return matrix(cpus);
+        let given = call.value("duration").is_some();
+        let ns = if given { call.time("duration") } else { MATRIX_NS };
+        return matrix(cpus, ns);
     }
     let members = call.count("the number of processes, or `matrix`,", 2..=MEMBERS_MAX);
     let size_kb = call.integer("size_kb", "the size", 0..=SIZE_KB_MAX);
@@ -61,12 +63,13 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
     tasks.extend((1..members).map(|member| ring.member(format!("member-{member}"), member)));
     let description =
         format!("a ring of {members} processes with {size_kb} KiB each (lmbench's lat_ctx)");
-    whole(RING_S, description, tasks, members, cpus)
+    whole(description, tasks, members, cpus)
 }
 
 /// The rings of lmbench's summary, one after the other. A process forks the parent of each, and ends it by a signal
 /// after its time; the other members of that ring wait for the token from then on.
-fn matrix(cpus: Option<CpuList>) -> Workload {
+fn matrix(cpus: Option<CpuList>, duration_ns: u64) -> Workload {
+    let ring_ns = duration_ns / LAT_CTX_MATRIX.len() as u64;
     let (mut program, mut tasks) = (Program::new(), Vec::new());
     let mut pipes = 0;
     for (members, size_kb) in LAT_CTX_MATRIX {
@@ -78,16 +81,15 @@ fn matrix(cpus: Option<CpuList>) -> Workload {
         tasks.push(TaskSpec { on_signal, ..forked(name("lat_ctx"), 1, program_of_parent) });
         tasks.extend((1..members).map(|member| ring.member(name(&member.to_string()), member)));
         let end = Op::Signal(Role::All(parent));
-        program.extend([Op::Fork(parent), sleep(RING_S * 1_000_000_000), end, Op::WaitChildren]);
+        program.extend([Op::Fork(parent), sleep(ring_ns), end, Op::WaitChildren]);
         pipes += members;
     }
     tasks.insert(0, group("lat_ctx", 1, program));
     let description = "the rings of lmbench's summary of context switches".to_owned();
-    whole(RING_S * LAT_CTX_MATRIX.len() as u64, description, tasks, pipes, cpus)
+    Workload { duration_ns, ..whole(description, tasks, pipes, cpus) }
 }
 
 fn whole(
-    length_s: u64,
     description: String,
     mut tasks: Vec<TaskSpec>,
     pipes: usize,
@@ -97,7 +99,7 @@ fn whole(
         task.cpus.clone_from(&cpus);
     }
     let pipes = (0..pipes).map(|at| pipe(format!("ring-{at}"))).collect();
-    Workload { pipes, ..seconds(length_s, description, tasks) }
+    Workload { pipes, ..seconds(1, description, tasks) }
 }
 
 /// One ring of processes.
