@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fairground_realkernel::kernel_log::KernelLog;
+
 use super::guest::become_real_time;
 
 /// A step that takes longer than this is diagnosed. The longest, the verifier's work for one scheduler, takes 10 s;
@@ -19,7 +21,13 @@ const SHOWN: usize = 24;
 /// Files for the kernel's dump of a sched_ext scheduler: its output, its switch, its trigger.
 const TRACE: &str = "/sys/kernel/tracing/trace";
 const DUMP_EVENT: &str = "/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable";
-const SYSRQ: (&str, &str) = ("/proc/sysrq-trigger", "D");
+const SYSRQ: &str = "/proc/sysrq-trigger";
+const DUMP: &str = "D";
+/// Its trigger for the location of each CPU. That takes no lock, unlike the dump, which waits for those of the run
+/// queues: a CPU that holds one for ever is named before.
+const LOCATIONS: &str = "l";
+/// Limit of the callers that are named of a CPU.
+const CALLERS: usize = 10;
 
 /// Watches from a thread that is not run by a scheduler under test.
 #[derive(Clone)]
@@ -62,15 +70,46 @@ impl Watchdog {
 
 fn say_who_is_busy() {
     eprintln!(
-        "no step for {} s; the waiting tasks of each queue, and the busy threads:",
+        "no step for {} s; the location of each CPU, the busy threads, and the waiting tasks of each queue:",
         PATIENCE.as_secs()
     );
-    let account = fs::write(SYSRQ.0, SYSRQ.1).and_then(|()| fs::read_to_string(TRACE));
-    let waiting = account.map_or_else(|error| vec![error.to_string()], |text| waiting(&text));
+    show(&locations());
+    show(&busy_threads());
+    let account = fs::write(SYSRQ, DUMP).and_then(|()| fs::read_to_string(TRACE));
+    show(&account.map_or_else(|error| vec![error.to_string()], |text| waiting(&text)));
     let _ = fs::write(TRACE, "");
-    for line in waiting.iter().take(SHOWN).chain(busy_threads().iter().take(SHOWN)) {
-        eprintln!("  {line}");
+}
+
+fn show(lines: &[String]) {
+    lines.iter().take(SHOWN).for_each(|line| eprintln!("  {line}"));
+}
+
+/// Where each CPU is in the kernel: the function, and its callers.
+fn locations() -> Vec<String> {
+    let mut log = KernelLog::from_now_on();
+    if let Err(error) = fs::write(SYSRQ, LOCATIONS) {
+        return vec![format!("{SYSRQ}: {error}")];
     }
+    described(&log.messages(|_| true).unwrap_or_default())
+}
+
+/// The kernel's report of its CPUs, a line for each.
+fn described(report: &[String]) -> Vec<String> {
+    let mut cpus: Vec<Vec<&str>> = Vec::new();
+    for line in report {
+        if let Some((_, cpu)) = line.split_once("NMI backtrace for ") {
+            cpus.push(vec![cpu]);
+        }
+        let function = line.strip_prefix("RIP: ").or_else(|| line.strip_prefix(' '));
+        let function = function.filter(|text| !text.contains('?') && text.contains("+0x"));
+        let name = function.and_then(|text| text.trim().split_once('+'));
+        if let (Some((name, _)), Some(cpu)) = (name, cpus.last_mut())
+            && cpu.len() <= CALLERS
+        {
+            cpu.push(name);
+        }
+    }
+    cpus.iter().map(|cpu| cpu.join(" < ")).collect()
 }
 
 /// The tasks of the kernel's dump, CPU by CPU: name, waiting time, and the id of the queue.
@@ -149,6 +188,27 @@ mod tests {
         let expected =
             ["CPU 0   : nr_run=14 flags=0x3", "R rcu_preempt[15] *root -15104ms dsq_id=0x1"];
         assert_eq!(waiting(account), expected);
+    }
+
+    #[test]
+    fn of_the_report_of_the_cpus_functions_are_shown() {
+        let report = [
+            "sysrq: Show backtrace of all active CPUs",
+            "NMI backtrace for cpu 1",
+            "CPU: 1 UID: 0 PID: 102 Comm: init Not tainted 7.2.0 #1",
+            "RIP: 0010:queued_spin_lock_slowpath+0x7c/0x2b0",
+            "Call Trace:",
+            " <TASK>",
+            " raw_spin_rq_lock_nested+0x1e/0x30",
+            " ? stale+0x1/0x2",
+            " __schedule+0x10/0x20",
+            "NMI backtrace for cpu 0 skipped: idling at pv_native_safe_halt+0xb/0x10",
+        ];
+        let expected = [
+            "cpu 1 < 0010:queued_spin_lock_slowpath < raw_spin_rq_lock_nested < __schedule",
+            "cpu 0 skipped: idling at pv_native_safe_halt+0xb/0x10",
+        ];
+        assert_eq!(described(&report.map(str::to_owned)), expected);
     }
 
     fn thread_id() -> String {
