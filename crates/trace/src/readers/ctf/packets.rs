@@ -128,8 +128,9 @@ fn parse(metadata: &Metadata, head: &[u8], file: usize, at: u64) -> Option<Packe
         None => u64::MAX,
     };
     let events_at = bits.at;
-    // A packet moves on at least by its head.
-    (bytes.saturating_mul(8) >= events_at && events_at > 0).then_some(())?;
+    // A packet moves on at least by its head, unless it is the rest of the file.
+    let is_rest = bytes == u64::MAX;
+    (is_rest || bytes * 8 >= events_at && events_at > 0).then_some(())?;
     let content = number("content_size").or(size).unwrap_or(u64::MAX);
     let cpu = number("cpu_id").and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);
     let begin = context.found.iter().find_map(|(name, value)| match value {
