@@ -87,7 +87,7 @@ impl Soak<'_> {
         }
         drop(load);
         self.under_load(&mut attached, half)?;
-        let exit = attached.detach();
+        let exit = detach(attached);
         self.check_taken_off(&exit);
         self.report.exit = Some(exit);
         Ok(())
@@ -142,7 +142,7 @@ impl Soak<'_> {
 
     /// Detaches and attaches it, under a continuous load.
     fn reload(&mut self, attached: Attached, load: &mut Load) -> Result<Attached, String> {
-        let exit = attached.detach();
+        let exit = detach(attached);
         self.check_taken_off(&exit);
         let start = Instant::now();
         let attached = self.attach()?;
@@ -169,6 +169,23 @@ impl Soak<'_> {
             self.report.problems.push("the kernel has not taken its own scheduler back".to_owned());
         }
     }
+}
+
+/// Detaches the scheduler on CPU 0, which is never off line: after a CPU was off line, works that the kernel queues on it
+/// may never be done (`LOST_WORK`), the one that detaches as well.
+fn detach(attached: Attached) -> SchedulerExit {
+    let stay = |cpus: &[usize]| {
+        // SAFETY: plain bits, which are set before the call reads them.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: the numbers are below the size of the set, which is alive.
+        cpus.iter().for_each(|cpu| unsafe { libc::CPU_SET(*cpu, &mut set) });
+        // SAFETY: the set is alive, and of that size.
+        unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    };
+    stay(&[0]);
+    let exit = attached.detach();
+    stay(&Vec::from_iter(0..libc::CPU_SETSIZE as usize));
+    exit
 }
 
 /// Runs with real-time priority, before all tasks of a sched_ext scheduler: the load has more tasks than CPUs, and as
