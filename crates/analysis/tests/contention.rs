@@ -113,7 +113,7 @@ fn at_a_lock(holder_is_known: bool) -> Tape {
 }
 
 #[test]
-fn only_waits_of_the_tasks_asked_for_count_and_whoever_held_them_up() {
+fn the_waits_of_the_chosen_tasks_count_with_their_blockers() {
     let tape = at_a_lock(true);
     let asked = |called: &str| {
         let infos = tape.trace.tasks().iter();
@@ -127,8 +127,8 @@ fn only_waits_of_the_tasks_asked_for_count_and_whoever_held_them_up() {
     let holder = asked("holder");
     assert_eq!((holder.lock_waits, holder.lock_wait_ns(), holder.switches), (0, 0, 1));
     assert_eq!((holder.sites.len(), holder.sites[0].kind), (1, WaitKind::Sleep));
-    let nobody = Contention::of_tasks(&tape.trace, 2, &[]);
-    assert_eq!(nobody, Contention::default());
+    let of_no_task = Contention::of_tasks(&tape.trace, 2, &[]);
+    assert_eq!(of_no_task, Contention::default());
 }
 
 #[test]

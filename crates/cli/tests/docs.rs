@@ -133,8 +133,8 @@ impl Followed {
     }
 }
 
-/// The files that a block names, without their ends: a command may add one; and the published schedulers, which are files
-/// of the cache.
+/// The files that a block names, without their ends: a command may add one; and the published schedulers, which are
+/// files of the cache.
 fn files_in(block: &Block) -> BTreeSet<String> {
     if !block.is_console() {
         return block.file.iter().map(|file| stem(file)).collect();
@@ -283,7 +283,8 @@ fn blocks_that_name_the_same_file_follow_one_another() {
     let text = "```console\n$ fairground run hogs:2 --trace a.txt\n```\n\n```console\n$ true\n```\n\n\
                 ```console\n$ fairground convert a.txt b.json\n```\n\n<!-- file: b.toml -->\n```toml\n```\n\n\
                 ```console\n$ fairground run x --plots c\n```\n\n```console\n$ ls c/d.svg; echo 2.5\n```\n\n\
-                ```console\n$ fairground sched fetch scx_e\n```\n\n```console\n$ fairground run x --sched cfs,scx_e:f=1\n```\n";
+                ```console\n$ fairground sched fetch scx_e\n```\n\n\
+                ```console\n$ fairground run x --sched cfs,scx_e:f=1\n```\n";
     let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
     let mut parts = Walk::new(page, &Build::debug()).parts();
     parts.sort_unstable();

@@ -240,7 +240,7 @@ fn of_binary_recordings() {
             &["replay", &recording, "--sched", "fifo"],
             &["follow", &recording, "--sched", "cfs"],
             &["compare", &recording, &recording],
-            &["diagnose", &recording, "--tree", "nobody"],
+            &["diagnose", &recording, "--tree", "no-such-task"],
         ] {
             harmless(&format!("{source}, {arguments:?}"), &mut fairground(arguments));
         }

@@ -171,8 +171,8 @@ impl Soak<'_> {
     }
 }
 
-/// Detaches the scheduler on CPU 0, which is never off line: after a CPU was off line, works that the kernel queues on it
-/// may never be done (`LOST_WORK`), the one that detaches as well.
+/// Detaches the scheduler on CPU 0, which is never off line: after a CPU was off line, works that the kernel queues on
+/// it may never be done (`LOST_WORK`), the one that detaches as well.
 fn detach(attached: Attached) -> SchedulerExit {
     let stay = |cpus: &[usize]| {
         // SAFETY: plain bits, which are set before the call reads them.
