@@ -114,6 +114,7 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
         description: String::new(),
         duration_ns: 0,
         recorded: false,
+        hangs: false,
         tasks,
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096, carrier: Carrier::Pipe }],
         queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0, sync: false }],

@@ -20,6 +20,7 @@ pub(crate) fn join(into: &mut Workload, mut part: Workload) {
     append(&mut into.locks, part.locks, |lock| &mut lock.name);
     append(&mut into.queues, part.queues, |queue| &mut queue.name);
     append(&mut into.timers, part.timers, |timer| &mut timer.name);
+    into.hangs |= part.hangs;
     into.description = format!("{}; {}", into.description, part.description);
 }
 

@@ -463,6 +463,9 @@ pub struct Workload {
     /// kernel's work for system calls, blocking, fork and exit, and the slack of timers. A simulated machine charges
     /// none of these again.
     pub recorded: bool,
+    /// Some of its tasks wait for what no task does, and that is intended: the check refuses such a wait only without
+    /// this.
+    pub hangs: bool,
     /// The groups of tasks.
     pub tasks: Vec<TaskSpec>,
     /// The pipes.

@@ -24,6 +24,7 @@ pub fn to_toml(workload: &Workload) -> String {
     }
     value(&mut text, "duration", time_value(workload.duration_ns));
     unusual(&mut text, "recorded", workload.recorded, false);
+    unusual(&mut text, "hangs", workload.hangs, false);
     shared_objects(&mut text, workload);
     for cgroup in workload.cgroups.iter().skip(1) {
         text += &format!("\n[cgroups.{}]\n", quoted(&cgroup.path));

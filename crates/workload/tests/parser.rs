@@ -242,6 +242,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
             description: "with \\ and ä".into(),
             duration_ns: time_ns,
             recorded: capacity.is_some(),
+            hangs: time_ns % 2 == 1,
             tasks: with_starts(tasks),
             pipes: two_pipes(),
             queues: [0, 1]

@@ -185,6 +185,7 @@ impl Case {
             description: String::new(),
             duration_ns: self.end_ns(),
             recorded: false,
+            hangs: false,
             tasks: Vec::new(),
             pipes: Vec::new(),
             queues: Vec::new(),

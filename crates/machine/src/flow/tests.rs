@@ -56,6 +56,7 @@ fn workload(tasks: Vec<TaskSpec>) -> Workload {
         description: String::new(),
         duration_ns: 0,
         recorded: false,
+        hangs: false,
         tasks,
         pipes: Vec::new(),
         queues: Vec::new(),

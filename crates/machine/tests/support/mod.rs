@@ -82,6 +82,7 @@ pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         description: String::new(),
         duration_ns: 1_000 * MS,
         recorded: false,
+        hangs: false,
         tasks,
         pipes: Vec::new(),
         queues: Vec::new(),

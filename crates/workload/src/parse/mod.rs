@@ -22,13 +22,14 @@ use fields::{Names, Parser, Section};
 /// The version of the format that the reader and the writer support.
 pub const FORMAT: i64 = 1;
 
-const TOP_KEYS: [&str; 15] = [
+const TOP_KEYS: [&str; 16] = [
     "sockets",
     "format",
     "name",
     "description",
     "duration",
     "recorded",
+    "hangs",
     "task",
     "pipe",
     "queue",
@@ -109,11 +110,13 @@ impl Parser<'_> {
         let help = "write a time above 0, as in `duration = \"10s\"`";
         let duration_ns = top.positive("duration", "a `duration` of 0 is no run", help);
         let recorded = top.truth("recorded").unwrap_or(false);
+        let hangs = top.truth("hangs").unwrap_or(false);
         top.require("task", "add a [[task]] with a `name` and a `program`");
         let mut workload = Workload {
             name,
             duration_ns: duration_ns.unwrap_or(0),
             recorded,
+            hangs,
             ..independent(description, Vec::new())
         };
         let mut spans = Spans::default();

@@ -75,11 +75,12 @@ pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
         global: Global::default(),
         spans: Spans::default(),
     };
-    let workload = reader.file(file, &root);
+    let mut workload = reader.file(file, &root);
     if !reader.problems.is_empty() {
         return Err(WorkloadError::new(reader.problems));
     }
     let hangs = check::hangs(&workload, &source, &reader.spans).map_err(in_words_of_events)?;
+    workload.hangs = !hangs.is_empty();
     let mut notes = reader.notes;
     notes.extend(hangs.into_iter().map(|hang| {
         format!("{}: rt-app waits there for ever, and so does this", words_of_events(&hang))

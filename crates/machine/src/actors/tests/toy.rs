@@ -27,6 +27,7 @@ pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         description: String::new(),
         duration_ns: 1,
         recorded: false,
+        hangs: false,
         tasks,
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 100, carrier: Carrier::Pipe }],
         queues: vec![
