@@ -300,7 +300,7 @@ SEPARATE void check_bypass(u32 cpu, struct cfs_queue *q)
     if (q && nr_running(cpu) > 1 && find_left(q, &left) &&
         time_diff(q->curr_vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) &&
         ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* set_next_entity: a task comes onto a CPU. */

@@ -152,7 +152,7 @@ void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
     q->sync_pid = 0;
     if (q->curr_pid && !sync && preempts(q, cpu, key, wakeup_granularity(p->policy))) {
         q->balances = false;
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
     }
 }
 
@@ -242,7 +242,7 @@ void BPF_STRUCT_OPS(cfs2623_running, struct task_struct *p)
     /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task further left joined meanwhile. */
     if (!q->picked && nr_running(cpu) > 1 && find_leftmost(&q->left, cpu) &&
         preempts(q, cpu, q->left.vtime, wakeup_granularity(SCHED_NORMAL)) && ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }
 

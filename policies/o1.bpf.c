@@ -150,7 +150,7 @@ static __always_inline void renice(struct task_struct *p, struct o1_task *t, u32
     t->prio = effective_prio(t);
     join_array(q, t, t->policy == SCHED_BATCH && !p->on_cpu ? expired_array(q) : t->array);
     if (t->prio < before || (t->prio > before && p->on_cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
@@ -277,7 +277,7 @@ static __noinline void check_bypass(struct o1_queue *q, struct o1_task *t)
         swap_arrays(q);
     if (nr_running(cpu) > 1 && first_key(queue_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio &&
         ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */
@@ -466,7 +466,7 @@ void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
     if (!of_parent->time_slice) {
         of_parent->time_slice = 1;
         of_parent->fork_expired = true;
-        scx_bpf_kick_cpu((s32)this_cpu(), SCX_KICK_PREEMPT);
+        kick(this_cpu(), SCX_KICK_PREEMPT);
     }
 }
 

@@ -208,7 +208,7 @@ static __noinline void enqueue_joining(struct task_struct *p, struct rfs_task *t
     t->is_new = false;
     if (q->curr_pid && WAKEUP_PREEMPTION &&
         time_diff(q->curr_time_norm, time_norm) > gran_norm(wakeup_granularity_ns, q->curr_inv))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
@@ -277,7 +277,7 @@ static __noinline void check_bypass(struct rfs_queue *q, u32 cpu)
     if (nr_running(cpu) > 1 && find_leftmost(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) &&
         ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */

@@ -221,7 +221,7 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
     if (!joins)
         offer_to_idle_cpu(p);
     else if (q->curr_pid && t->rotation == q->rotation && t->level < q->curr_level)
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* The first key of an array. False: it is empty. */
@@ -337,7 +337,7 @@ static __noinline void check_bypass(struct sd_queue *q, u32 cpu)
 
     if (nr_running(cpu) > 1 && first_key(array_id(cpu, q->rotation), &first) && level_of_key(first) < q->curr_level &&
         ask_for_choice(cpu))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A task comes onto a CPU. */

@@ -105,7 +105,7 @@ static __always_inline bool note_outcome(u32 cpu, u32 moved)
         if (active) {
             balance_of(busiest)->push_to = cpu + 1;
             call_balancer(busiest);
-            scx_bpf_kick_cpu((s32)busiest, SCX_KICK_PREEMPT);
+            kick(busiest, SCX_KICK_PREEMPT);
         }
         if (trace_balance)
             bpf_printk("balance active: cpu %d level %d busiest %d", cpu, level, busiest);
@@ -247,7 +247,7 @@ static __always_inline u32 balance_active_push(struct task_struct *p, u32 cpu)
         return cpu;
     if (trace_balance)
         bpf_printk("balance pushed: cpu %d level -1 to %d", cpu, to);
-    scx_bpf_kick_cpu((s32)to, SCX_KICK_IDLE);
+    kick(to, SCX_KICK_IDLE);
     return to;
 }
 

@@ -29,6 +29,7 @@ static __always_inline void balance_offline(u32 cpu)
     u32 other;
 
     set_cpu_bit(offline_cpus, cpu);
+    some_left = true;
     make_domains();
     for_range (other, nr_cpus) {
         /* It has asked for a task, and will not take it. */

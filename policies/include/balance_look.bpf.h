@@ -196,7 +196,7 @@ SEPARATE void wake_idle_balancer(u32 cpu)
         if ((s64)(balance_of(other)->next_balance_ns - now) <= (s64)TICK_SLACK_NS) {
             balance_of(other)->kicked = true;
             call_balancer(other);
-            scx_bpf_kick_cpu((s32)other, SCX_KICK_IDLE);
+            kick(other, SCX_KICK_IDLE);
             break;
         }
     }

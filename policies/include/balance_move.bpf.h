@@ -166,7 +166,7 @@ SEPARATE void give_back(u32 cpu)
                     continue;
                 balance_moved(p, cpu, home);
                 __sync_fetch_and_add(&balance_moves, 1);
-                scx_bpf_kick_cpu((s32)home, SCX_KICK_IDLE);
+                kick(home, SCX_KICK_IDLE);
                 balance_of(cpu)->refused_until_ns = scx_bpf_now() + REFUSED_PAUSE_NS;
             }
         }
@@ -201,7 +201,7 @@ SEPARATE void push_one(u32 cpu)
         b->push_to = 0;
         if (trace_balance)
             bpf_printk("balance pushed: cpu %d level %d to %d", cpu, level, to);
-        scx_bpf_kick_cpu((s32)to, SCX_KICK_IDLE);
+        kick(to, SCX_KICK_IDLE);
     }
 }
 

@@ -92,7 +92,7 @@ static __always_inline struct cfs_queue *current_queue(u32 cpu)
 static __always_inline void end_turn(u32 cpu)
 {
     current_queue(cpu)->need_resched = true;
-    scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /* The CPU has picked, and its current task is of this queue. */

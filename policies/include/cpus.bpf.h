@@ -24,6 +24,10 @@ struct cpu_tasks cpu_tasks[MAX_CPUS];
 /* Bit c: CPU c has no runnable task; two or more. Hints: wrong only while two CPUs change one count. */
 u64 idle_cpus[WAITING_WORDS];
 u64 overloaded_cpus[WAITING_WORDS];
+/* Bit c: CPU c is offline, or about to be. */
+u64 offline_cpus[WAITING_WORDS];
+/* A CPU has gone offline since the scheduler was attached. */
+bool some_left;
 /* Possible CPUs of the kernel. */
 u32 nr_cpus;
 /* Set when a task has joined or left a CPU; a search for work, which reads eight of these as one word, resets it. */
@@ -75,6 +79,44 @@ static __always_inline void ensure_cpu_bit(u64 *words, u32 cpu)
 {
     if (unlikely(!(READ_ONCE(*cpu_word(words, cpu)) & 1ULL << (cpu & 63))))
         set_cpu_bit(words, cpu);
+}
+
+static __always_inline bool is_offline(u32 cpu)
+{
+    return READ_ONCE(*cpu_word(offline_cpus, cpu)) & 1ULL << (cpu & 63);
+}
+
+/*
+ * Whether this CPU has no interrupts any more, so that it may not kick others and start timers. The kernel does both in
+ * an irq_work of the calling CPU. The last thing that a CPU does before it is dead is to wake the task that takes it
+ * offline, with its interrupts off: an irq_work of that moment stays in the CPU's list for ever. When the CPU is back, no
+ * later one raises an interrupt, since the list is not empty: every kick of that CPU is lost, and to detach there never
+ * ends.
+ */
+SEPARATE bool is_dying(void)
+{
+    const cpumask_t *online;
+    u32 cpu = this_cpu();
+    bool dying;
+
+    if (!is_offline(cpu))
+        return false;
+    online = scx_bpf_get_online_cpumask();
+    dying = !bpf_cpumask_test_cpu(cpu, online);
+    scx_bpf_put_cpumask(online);
+    return dying;
+}
+
+static __always_inline bool has_interrupts(void)
+{
+    return likely(!some_left) || !is_dying();
+}
+
+/* Asks a CPU to schedule. What a dying CPU asks for waits for the other CPU's next tick. */
+static __always_inline void kick(u32 cpu, u64 flags)
+{
+    if (has_interrupts())
+        scx_bpf_kick_cpu((s32)cpu, flags);
 }
 
 static __always_inline void say_changed(u32 cpu)
@@ -159,7 +201,7 @@ static __always_inline void offer_to_idle_cpu(struct task_struct *p)
         return;
     cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
     if (cpu >= 0)
-        scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+        kick((u32)cpu, SCX_KICK_IDLE);
 }
 
 /* Queues per CPU; a scheduler that needs more defines it before its first include. */

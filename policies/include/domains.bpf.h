@@ -100,14 +100,8 @@ struct unit units[UNIT_SPACE];
 bool groups_are_cpus[DOMAIN_LEVELS];
 /* Whether each CPU's index in cpu_order is its number. */
 bool cpus_in_order;
-/* Bit c: CPU c is offline. And the CPUs that are not, the first of cpu_order. */
-u64 offline_cpus[WAITING_WORDS];
+/* The CPUs that are not offline, the first of cpu_order. */
 u32 nr_online;
-
-static __always_inline bool is_offline(u32 cpu)
-{
-    return READ_ONCE(*cpu_word(offline_cpus, cpu)) & 1ULL << (cpu & 63);
-}
 
 static __always_inline u32 cpu_at(u32 place)
 {

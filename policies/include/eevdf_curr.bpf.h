@@ -165,7 +165,7 @@ static __always_inline void preempt_curr(u32 cpu)
     if (q->resched || !q->running_pid)
         return;
     q->resched = true;
-    scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    kick(cpu, SCX_KICK_PREEMPT);
 }
 
 /*

@@ -47,6 +47,10 @@ static __always_inline void hrtick_arm(u32 cpu, u64 now_ns, u64 delay_ns)
 
     if (!timer)
         return;
+    if (!has_interrupts()) {
+        HRTICK_NS(cpu) = 0;
+        return;
+    }
     HRTICK_NS(cpu) = now_ns + delay_ns;
     bpf_timer_start(&timer->timer, delay_ns, BPF_F_TIMER_CPU_PIN);
 }

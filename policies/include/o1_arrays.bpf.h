@@ -88,7 +88,7 @@ static __always_inline void preempt(struct o1_task *t, u32 cpu)
     struct o1_queue *q = queue_of(cpu);
 
     if (t->preempts == PREEMPTS_ALWAYS || (q->curr_pid && t->prio < q->curr_prio))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        kick(cpu, SCX_KICK_PREEMPT);
     t->preempts = PREEMPTS_NOT;
 }
 

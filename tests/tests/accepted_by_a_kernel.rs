@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use fairground_realkernel::catalogue::Cache;
 use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, VmMode, run_command};
 use fairground_tests::soak::{
-    COMMAND, LOAD_PROGRAMS, LOST_WORK_SAID, PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport,
-    WORKLOAD,
+    COMMAND, LOAD_PROGRAMS, PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport, WORKLOAD,
 };
 
 /// The kernel with sched_ext.
@@ -20,8 +19,6 @@ const ROOM: u64 = 4 << 20;
 /// Limit of a machine's wall time: for all schedulers in the short form, for one in the long form.
 const SHORT_DEADLINE: Duration = Duration::from_secs(20 * 60);
 const LONG_DEADLINE: Duration = Duration::from_secs(3600);
-/// Machines for a plan.
-const MACHINES_MAX: u32 = 4;
 /// The schedulers of the long form, separated by commas; without it all of them.
 const CHOICE: &str = "FAIRGROUND_SOAK";
 /// `khugepaged`, a kernel thread of nice 19, copies the 512 pages of a huge page within one section that RCU waits
@@ -53,22 +50,8 @@ fn machine(deadline: Duration) -> Option<VmConfig> {
     }
 }
 
-/// Runs the plan in one machine; in another one where the kernel lost a work of its own.
-fn run(plan: &Plan, packed: &[GuestFile], config: &VmConfig) -> Result<Report, String> {
-    let mut result = run_once(plan, packed.to_vec(), config);
-    for _ in 1..MACHINES_MAX {
-        match &result {
-            Err(problem) if problem.contains(LOST_WORK_SAID) => {
-                eprintln!("another machine is tried: {problem}");
-                result = run_once(plan, packed.to_vec(), config);
-            }
-            _ => break,
-        }
-    }
-    result
-}
-
-fn run_once(plan: &Plan, packed: Vec<GuestFile>, config: &VmConfig) -> Result<Report, String> {
+/// Runs the plan in one machine.
+fn run(plan: &Plan, packed: Vec<GuestFile>, config: &VmConfig) -> Result<Report, String> {
     let command = GuestCommand {
         arguments: vec![COMMAND.to_owned()],
         duration_ns: 0,
@@ -144,7 +127,7 @@ fn the_load_is_a_workload() {
 fn every_scheduler_loads_works_and_leaves() {
     let Some(config) = machine(SHORT_DEADLINE) else { return };
     let plan = Plan { schedulers: vec![], load_s: 4, reloads: 2, hotplugs: 1, programs: vec![] };
-    let report = run(&plan, &[], &config).expect("the machine comes to its end");
+    let report = run(&plan, Vec::new(), &config).expect("the machine comes to its end");
     let names: Vec<&str> = report.schedulers.iter().map(|seen| seen.name.as_str()).collect();
     assert_eq!(names, fairground_policies::all().iter().map(|p| p.name).collect::<Vec<_>>());
     report.schedulers.iter().for_each(|seen| check(seen, &plan, OWN_WORKERS));
@@ -168,7 +151,7 @@ fn every_scheduler_survives_a_long_load() {
         let plan =
             Plan { schedulers, load_s: 45, reloads: 100, hotplugs: 3, programs: programs.clone() };
         let start = Instant::now();
-        match run(&plan, &packed, &config) {
+        match run(&plan, packed.clone(), &config) {
             // stress-ng reports its workers one by one.
             Ok(report) => report.schedulers.iter().for_each(|seen| {
                 check(seen, &plan, OWN_WORKERS + plan.programs.len());

@@ -21,6 +21,8 @@ use super::{PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport};
 const WATCH: Duration = Duration::from_millis(50);
 /// How long the load goes on after a CPU has gone off or come on line: longer than a search for work takes to come.
 const AFTER_HOTPLUG: Duration = Duration::from_secs(1);
+/// Limit of the duration of a load that begins again because a task made no progress.
+const LOAD_MAX: Duration = Duration::from_secs(64);
 /// Duration of a load that is ended explicitly.
 const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 /// `SCX_EXIT_UNREG`: detached by its user.
@@ -87,7 +89,7 @@ impl Soak<'_> {
         }
         drop(load);
         self.under_load(&mut attached, half)?;
-        let exit = detach(attached);
+        let exit = attached.detach();
         self.check_taken_off(&exit);
         self.report.exit = Some(exit);
         Ok(())
@@ -104,8 +106,32 @@ impl Soak<'_> {
         Attached::attach(&job, self.policy.object).map_err(|e| e.to_string())
     }
 
-    /// Runs the load to its end.
+    /// Runs the load until each of its tasks has made progress: for the given time, or for twice as long, and so on.
+    /// A machine on a busy host has little CPU time in a second.
     fn under_load(&mut self, attached: &mut Attached, length: Duration) -> Result<(), String> {
+        let mut length = length;
+        loop {
+            let idle = self.one_load(attached, length)?;
+            if idle.is_empty() {
+                break;
+            }
+            length *= 2;
+            if length > LOAD_MAX {
+                let problem = |name: &String| format!("{name} made no progress");
+                self.report.problems.extend(idle.iter().map(problem));
+                break;
+            }
+        }
+        self.say("through a load");
+        Ok(())
+    }
+
+    /// Runs the load to its end. Returns the tasks that made no progress.
+    fn one_load(
+        &mut self,
+        attached: &mut Attached,
+        length: Duration,
+    ) -> Result<Vec<String>, String> {
         let mut load = self.start_load(length)?;
         while load.is_running(&mut self.report) {
             thread::sleep(WATCH);
@@ -114,9 +140,7 @@ impl Soak<'_> {
                 return Err(format!("it left under load: {exit:?}"));
             }
         }
-        load.finish(&mut self.report);
-        self.say("through a load");
-        Ok(())
+        Ok(load.finish(&mut self.report))
     }
 
     fn start_load(&self, length: Duration) -> Result<Load, String> {
@@ -142,7 +166,7 @@ impl Soak<'_> {
 
     /// Detaches and attaches it, under a continuous load.
     fn reload(&mut self, attached: Attached, load: &mut Load) -> Result<Attached, String> {
-        let exit = detach(attached);
+        let exit = attached.detach();
         self.check_taken_off(&exit);
         let start = Instant::now();
         let attached = self.attach()?;
@@ -169,23 +193,6 @@ impl Soak<'_> {
             self.report.problems.push("the kernel has not taken its own scheduler back".to_owned());
         }
     }
-}
-
-/// Detaches the scheduler on CPU 0, which is never off line: after a CPU was off line, works that the kernel queues on
-/// it may never be done (`LOST_WORK`), the one that detaches as well.
-fn detach(attached: Attached) -> SchedulerExit {
-    let stay = |cpus: &[usize]| {
-        // SAFETY: plain bits, which are set before the call reads them.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the numbers are below the size of the set, which is alive.
-        cpus.iter().for_each(|cpu| unsafe { libc::CPU_SET(*cpu, &mut set) });
-        // SAFETY: the set is alive, and of that size.
-        unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
-    };
-    stay(&[0]);
-    let exit = attached.detach();
-    stay(&Vec::from_iter(0..libc::CPU_SETSIZE as usize));
-    exit
 }
 
 /// Runs with real-time priority, before all tasks of a sched_ext scheduler: the load has more tasks than CPUs, and as

@@ -135,8 +135,8 @@ impl Load {
         matches!(self.runner.try_wait(), Ok(None))
     }
 
-    /// The progress of each task and each worker of a program; none is a problem.
-    pub(super) fn finish(mut self, report: &mut SchedulerReport) {
+    /// Takes the progress of each task and each worker of a program into the report, and returns those without any.
+    pub(super) fn finish(mut self, report: &mut SchedulerReport) -> Vec<String> {
         let mut ops: BTreeMap<String, u64> = BTreeMap::new();
         for beside in &mut self.beside {
             ops.extend(beside.finish());
@@ -152,12 +152,15 @@ impl Load {
             }),
             Err(problem) => report.problems.push(problem),
         }
-        for (name, _) in ops.iter().filter(|(_, ops)| **ops == 0) {
-            report.problems.push(format!("{name} made no progress"));
+        let idle: Vec<String> =
+            ops.iter().filter(|(_, ops)| **ops == 0).map(|(name, _)| name.clone()).collect();
+        if !idle.is_empty() {
+            return idle;
         }
         report.workers = report.workers.max(ops.len());
         let least = ops.values().copied().min().unwrap_or(0);
         report.least_ops = if report.least_ops == 0 { least } else { report.least_ops.min(least) };
+        idle
     }
 
     fn outcome(&self) -> Result<Outcome, String> {

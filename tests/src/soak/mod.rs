@@ -25,11 +25,6 @@ pub const PLAN_FILE: &str = "plan.json";
 /// The report, in the same folder.
 pub const REPORT_FILE: &str = "report.json";
 
-/// What the guest says when its kernel waits for a work that it has lost, before it ends the machine. That is a fault
-/// of the kernel or of the emulator, not of the scheduler: its programs do not run at that time.
-pub const LOST_WORK_SAID: &str =
-    "the kernel waits for a work of its own that is in no queue: the machine ends here";
-
 /// The steps for each scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {

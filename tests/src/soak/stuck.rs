@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use fairground_realkernel::kernel_log::KernelLog;
 
-use super::LOST_WORK_SAID;
 use super::guest::become_real_time;
 
 /// A step that takes longer than this is diagnosed. The longest, the verifier's work for one scheduler, takes 10 s;
@@ -27,12 +26,6 @@ const DUMP: &str = "D";
 /// Its trigger for the location of each CPU. That takes no lock, unlike the dump, which waits for those of the run
 /// queues: a CPU that holds one for ever is named before.
 const LOCATIONS: &str = "l";
-/// Its trigger that ends the machine at once.
-const RESTART: &str = "b";
-/// The location of a CPU that detaches a scheduler and waits, with its interrupts on, for a work that the kernel put
-/// into a queue of its own (`scx_flush_disable_work`) and that no CPU has in a queue. The other CPUs are idle, and
-/// nothing ends that. It was seen of Linux 7.2 on a busy host, of schedulers with timers.
-const LOST_WORK: &str = "irq_work_sync < bpf_scx_unreg";
 /// Limit of the callers that are named of a CPU.
 const CALLERS: usize = 10;
 
@@ -80,12 +73,7 @@ fn say_who_is_busy() {
         "no step for {} s; the location of each CPU, the busy threads, and the waiting tasks of each queue:",
         PATIENCE.as_secs()
     );
-    let locations = locations();
-    show(&locations);
-    if locations.iter().any(|cpu| cpu.contains(LOST_WORK)) {
-        eprintln!("{LOST_WORK_SAID}");
-        let _ = fs::write(SYSRQ, RESTART);
-    }
+    show(&locations());
     show(&busy_threads());
     let account = fs::write(SYSRQ, DUMP).and_then(|()| fs::read_to_string(TRACE));
     show(&account.map_or_else(|error| vec![error.to_string()], |text| waiting(&text)));
