@@ -43,6 +43,7 @@ fn a_thread_that_rt_app_hangs_in_keeps_no_other_from_running() {
     let files = Files::new();
     let text = r#"{ "tasks" : {
         "alone" : { "suspend" : "", "run" : 10 },
+        "twice" : { "lock" : "m", "run" : 10, "lock" : "m" },
         "hog" : { "run" : 1000 } }, "global" : { "duration" : 1 } }"#;
     let file = files.write("hangs.json", text);
     let output = fairground(&["run", &file, "--format", "csv"]);

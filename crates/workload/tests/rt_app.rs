@@ -94,7 +94,7 @@ fn what_is_wrong_is_refused_with_its_place() {
 #[test]
 fn what_rt_app_hangs_in_is_said_and_runs() {
     let files = files("hangs");
-    assert_eq!(files.len(), 2);
+    assert_eq!(files.len(), 4);
     for (name, text) in files {
         let RtApp { workload, notes } = read(&name, &text);
         let toml = to_toml(&workload);

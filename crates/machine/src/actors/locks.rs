@@ -142,13 +142,14 @@ impl Actors {
             self.got_after_all(lock, shared);
             return Ok(self.finish(id));
         }
-        if self.holds(id, lock) {
+        let kind = self.locks[lock as usize].kind;
+        if self.holds(id, lock) && !(self.hangs && kind == LockKind::Mutex) {
             let problem = format!("takes the lock `{}`, which it holds", self.lock_name(lock));
             return Err(self.misuse(id, problem, now_ns));
         }
         let state = &mut self.locks[lock as usize];
         state.contended = true;
-        let (kind, owner) = (state.kind, state.owner);
+        let owner = state.owner;
         self.begin_waiting(id, lock, shared, effects);
         let list = self.shared.lockers(lock);
         if matches!(kind, LockKind::Mutex | LockKind::RwLock) {
@@ -391,7 +392,12 @@ impl Actors {
                 let link = links.len();
                 links.push((waiter, wanted, holder, before));
                 if holder == id {
-                    let chain = self.chain(&links);
+                    let circle = circle(&links);
+                    let is_mutex = |lock: u32| self.locks[lock as usize].kind == LockKind::Mutex;
+                    if self.hangs && circle.iter().all(|&(_, lock, _)| is_mutex(lock)) {
+                        return Ok(());
+                    }
+                    let chain = self.chain(&circle);
                     return Err(Box::new(ActorError::Deadlock { chain, time_ns }));
                 }
                 if seen.insert(holder)
@@ -404,16 +410,10 @@ impl Actors {
         Ok(())
     }
 
-    /// The cycle that the last link closes, from its beginning.
-    fn chain(&self, links: &[(u32, u32, u32, usize)]) -> String {
-        let mut circle = Vec::new();
-        let mut at = links.len() - 1;
-        while let Some(&(waiter, lock, holder, before)) = links.get(at) {
-            circle.push((waiter, lock, holder));
-            at = before;
-        }
+    /// A circle in words.
+    fn chain(&self, circle: &[(u32, u32, u32)]) -> String {
         let name = |id: u32| self.task_name(ActorId(id));
-        let shown = circle.iter().rev().take(CHAIN_SHOWN_MAX).map(|&(waiter, lock, holder)| {
+        let shown = circle.iter().take(CHAIN_SHOWN_MAX).map(|&(waiter, lock, holder)| {
             let (waiter, lock, holder) = (name(waiter), self.lock_name(lock), name(holder));
             format!("`{waiter}` waits for the lock `{lock}`, which `{holder}` has")
         });
@@ -423,4 +423,16 @@ impl Actors {
         }
         text
     }
+}
+
+/// The circle that the last link closes, from its beginning: which actor waits for which lock, and which has that.
+fn circle(links: &[(u32, u32, u32, usize)]) -> Vec<(u32, u32, u32)> {
+    let mut circle = Vec::new();
+    let mut at = links.len() - 1;
+    while let Some(&(waiter, lock, holder, before)) = links.get(at) {
+        circle.push((waiter, lock, holder));
+        at = before;
+    }
+    circle.reverse();
+    circle
 }

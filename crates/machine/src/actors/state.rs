@@ -22,6 +22,8 @@ pub struct Actors {
     pub(super) actors: Vec<Actor>,
     pub(super) shared: Shared,
     pub(super) locks: Vec<LockState>,
+    /// Tasks may wait for ever ([`Workload::hangs`]).
+    pub(super) hangs: bool,
     /// One more than the last expiry of each timer that is shared, ns; 0 before it begins.
     pub(super) timers: Vec<u64>,
     /// When the device will have served all its requests, ns.
@@ -54,6 +56,7 @@ impl Actors {
             actors: Vec::new(),
             shared: Shared::new(workload),
             locks: LockState::of(workload),
+            hangs: workload.hangs,
             device_free_ns: 0,
             timers: vec![0; workload.timers.len()],
             members: vec![Members::default(); groups],

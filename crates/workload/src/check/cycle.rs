@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::execution::{Execution, Task, Wait};
 use crate::limits::CHECK_WAITS_MAX;
-use crate::model::{Op, Program, Role, Workload};
+use crate::model::{LockKind, Op, Program, Role, Workload};
 use crate::objects::ObjectKind;
 use crate::spans::{Finding, Subject};
 use crate::walk::{OpPath, each_op};
@@ -268,7 +268,12 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
         };
         finding.notes.push((Subject::Op(subject), note));
     }
-    if locks { finding } else { finding.hanging() }
+    // The kernel refuses a circle of the locks whose owner it knows.
+    let refused = |&(set, _): &(usize, Help)| match sets[set].wait {
+        Wait::Lock(lock) => workload.locks[lock].kind != LockKind::Mutex,
+        _ => false,
+    };
+    if locks && circle.iter().any(refused) { finding } else { finding.hanging() }
 }
 
 fn who(workload: &Workload, waiting: &Waiting) -> String {

@@ -137,11 +137,12 @@ impl Walk<'_> {
             ));
         }
         if let Some((_, taken)) = self.held.iter().find(|(held, _)| *held == lock) {
-            return Err(self.problem(
+            let problem = self.problem(
                 format!("the task holds the lock `{name}` already and would wait for itself"),
                 "release it before it is taken again",
                 Some(taken.clone()),
-            ));
+            );
+            return Err(self.waits_for_itself(lock, problem));
         }
         if self.held.len() == LOCKS_HELD_MAX {
             return Err(self.problem(
@@ -152,6 +153,14 @@ impl Walk<'_> {
         }
         self.held.push((lock, self.path.clone()));
         Ok(())
+    }
+
+    /// A task that takes a mutex twice waits for ever; a kernel that knows the owner refuses the second time.
+    fn waits_for_itself(&self, lock: LockId, problem: Box<Finding>) -> Box<Finding> {
+        match self.workload.locks[lock].kind {
+            LockKind::Mutex => Box::new(problem.hanging()),
+            _ => problem,
+        }
     }
 
     fn give_back(&mut self, lock: LockId) -> Checked {
@@ -177,14 +186,15 @@ impl Walk<'_> {
         }
         let now = |lock: &LockId| self.held.iter().any(|(held, _)| held == lock);
         if let Some((lock, taken)) = self.held.iter().find(|(lock, _)| !before.contains(lock)) {
-            return Err(self.problem(
+            let problem = self.problem(
                 format!(
                     "the loop takes the lock `{}` and keeps it from one iteration to the next",
                     self.name(*lock)
                 ),
                 "release it inside the loop, or take it outside",
                 Some(taken.clone()),
-            ));
+            );
+            return Err(self.waits_for_itself(*lock, problem));
         }
         match before.iter().find(|lock| !now(lock)) {
             Some(lock) => Err(self.problem(

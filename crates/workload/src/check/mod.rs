@@ -55,7 +55,8 @@ fn report(
 }
 
 /// The same of a form whose own program starts tasks that will wait for ever: each such wait of
-/// the first stage that found any, as `PLACE: MESSAGE`. A cycle of locks alone stays an error: no run gets past it.
+/// the first stage that found any, as `PLACE: MESSAGE`. A cycle of locks other than mutexes stays an error: the kernel
+/// itself refuses it, or no run gets past it.
 ///
 /// # Errors
 /// All other problems of the first stage that found any.

@@ -122,6 +122,25 @@ fn a_circle_of_locks_is_a_typed_error_that_names_it() {
     }
 }
 
+/// A workload that is meant to hang: the kernel refuses neither circle of mutexes, and the others go on.
+#[test]
+fn a_circle_of_mutexes_waits_where_that_is_meant() {
+    let locks = [lock("a", LockKind::Mutex), lock("b", LockKind::Mutex)];
+    let both = |first, second| vec![Op::Lock(first), run(10), Op::Lock(second), run(1)];
+    let twice = vec![Op::Lock(0), run(10), Op::Lock(0), run(1)];
+    let goes_on = || group("other", 1, vec![run(90), mark("on")]);
+    for tasks in [
+        vec![group("x", 1, both(0, 1)), group("y", 1, both(1, 0)), goes_on()],
+        vec![group("x", 1, twice), goes_on()],
+    ] {
+        let cpus = tasks.len();
+        let workload = with_locks(tasks, &locks);
+        assert!(Toy::new(&workload, 0, cpus).until(100).is_err());
+        let hangs = Workload { hangs: true, ..workload };
+        Toy::new(&hangs, 0, cpus).until(100).expect("the others go on");
+    }
+}
+
 #[test]
 fn misuse_that_was_not_checked_before_is_a_typed_error() {
     let error = |program: Vec<Op>| {
