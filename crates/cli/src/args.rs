@@ -236,7 +236,7 @@ pub(crate) struct AnalyzeArgs {
 #[command(next_help_heading = "Recordings")]
 pub(crate) struct SourceArgs {
     /// Of a recording of several machines or buffers read this one: a name that the note on it lists (a file of
-    /// `trace-cmd report -i A -i B`, a machine of Perfetto, a buffer of a trace.dat)
+    /// `trace-cmd report -i A -i B`, a machine of Perfetto, a buffer of a trace.dat, a folder of CTF)
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
 }

@@ -49,7 +49,7 @@ pub use origin::{Origin, OriginTarget};
 pub use policy::Policy;
 pub use readers::{
     Machines, Part, ReadError, TakeParts, read, read_file, read_file_in_parts, read_machine,
-    system_calls, tick_symbols,
+    read_machine_file, system_calls, tick_symbols,
 };
 pub use rt_prio::RtPrio;
 pub use start_state::StartState;

@@ -54,6 +54,19 @@ fn an_interrupt_wakes() {
 }
 
 #[test]
+fn the_state_dump_names_tasks() {
+    let text = "\
+[10:00:00.1] (+?.?) host lttng_statedump_process_state: { cpu_id = 0 }, { tid = 99 }, { tid = 7, pid = 7, name = \"a b\", type = 0 }
+[10:00:00.2] (+0.1) host lttng_statedump_end: { cpu_id = 0 }, { tid = 99 }, { }
+[10:00:00.3] (+0.1) host sched_waking: { cpu_id = 0 }, { tid = 7 }, { comm = \"b\", tid = 8, prio = 20, target_cpu = 0 }
+";
+    let trace = trace(text);
+    let names: Vec<_> = trace.tasks().iter().map(|task| task.comm.as_str()).collect();
+    assert_eq!(names, ["swapper", "a b", "b"]);
+    assert_eq!(trace.loss.unreadable, 0);
+}
+
+#[test]
 fn what_cannot_be_read_is_said() {
     let loss = trace(
         &(switch("1.5", 0)

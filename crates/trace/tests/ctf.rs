@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::path::Path;
 
-use fairground_trace::{ReadError, Trace, read, read_file};
+use fairground_trace::{ReadError, Trace, read, read_file, read_machine, read_machine_file};
 use proptest::prelude::*;
 
 use crate::support::ctf_2;
-use crate::support::ctf_file::{CtfStream, WAKEUP, metadata, small, tar, write};
+use crate::support::ctf_file::{
+    CtfStream, WAKEUP, dumped, metadata, of_program, small, tar, tars, write,
+};
 use crate::support::words;
 
 fn of_folder(folder: &Path) -> Result<Trace, ReadError> {
@@ -84,6 +86,65 @@ fn a_packet_that_is_missing_is_a_loss() {
     ];
     let trace = of_files(&files).expect("a trace");
     assert_eq!(words(&trace)[1], "1000 0 lost 2");
+}
+
+/// The tracer lists the tasks when it begins: those that no switch names are called as there.
+#[test]
+fn the_state_dump_names_tasks() {
+    let trace = of_files(&dumped()).expect("a trace");
+    let wanted = ["1000 0 early:7 wakes other:8 on 0", "2000 0 swapper:0 R -> other:8"];
+    assert_eq!(words(&trace), wanted);
+    assert_eq!((trace.loss.unreadable, trace.loss.skipped), (0, 0));
+}
+
+/// The trace of a kernel is known by what it says, not by the name of its folder.
+#[test]
+fn of_a_session_the_trace_of_the_kernel_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("a/ust/uid/1000/64-bit"), &of_program());
+    write(&folder.path().join("domain-k"), &small(false));
+    let trace = of_folder(folder.path()).expect("a trace");
+    assert_eq!(trace.len(), 9);
+    let note =
+        "beside the trace of the kernel, domain-k, these were left out: a/ust/uid/1000/64-bit";
+    assert_eq!(trace.loss.first.as_deref(), Some(note));
+    // perf's conversion names no domain.
+    let mut converted = small(false);
+    let text = metadata(false).replace("domain = \"kernel\";", "");
+    converted[0].1 = text.replace("\"sched_switch\"", "\"sched:sched_switch\"").into_bytes();
+    write(&folder.path().join("domain-k"), &converted);
+    assert_eq!(of_folder(folder.path()).expect("a trace").loss.first.as_deref(), Some(note));
+}
+
+#[test]
+fn one_of_several_kernels_is_chosen_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("web/kernel"), &small(false));
+    write(&folder.path().join("db/kernel"), &small(true)[..2]);
+    write(&folder.path().join("db/ust"), &of_program());
+    let of = |machine| {
+        let file = File::open(folder.path()).expect("a folder");
+        read_machine_file("folder", file, machine)
+    };
+    let trace = of(None).expect("a trace");
+    let note = "there are several traces, db/kernel, web/kernel, which may be of several machines: \
+                only db/kernel is read (--machine NAME reads another)";
+    assert_eq!((trace.cpus, trace.loss.first.as_deref()), (2, Some(note)));
+    assert!(trace.len() < 9);
+    let trace = of(Some("web/kernel")).expect("a trace");
+    assert_eq!(
+        (trace.len(), trace.loss.first.as_deref()),
+        (9, Some("event 0: CPU 1 lost 9 events"))
+    );
+    let why = of(Some("x")).expect_err("there is none").to_string();
+    assert!(why.contains("no machine or buffer `x`"), "{why}");
+    assert!(why.contains("it has db/kernel, web/kernel"), "{why}");
+    // The same in an archive.
+    let archive = tars(&[("web/kernel", small(false)), ("db/kernel", small(true)[..2].to_vec())]);
+    let trace = read_machine("t.tar", &archive[..], Some("web/kernel")).expect("a trace");
+    assert_eq!(trace.len(), 9);
+    let trace = read("t.tar", &archive[..]).expect("a trace");
+    assert_eq!(trace.loss.first.as_deref(), Some(note));
 }
 
 #[test]

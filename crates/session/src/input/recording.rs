@@ -45,16 +45,7 @@ pub fn read_recording_watched<Guard>(
     } else {
         let file = fs::File::open(argument).map_err(|e| Failure::io(argument, &e))?;
         let _guard = opened(&file);
-        let trace = match machine {
-            None => fairground_trace::read_file(argument, file),
-            Some(_) if file.metadata().is_ok_and(|known| known.is_dir()) => {
-                return Err(Failure::new(format_args!(
-                    "{argument}: a folder has the recording of one machine"
-                ))
-                .help("leave out --machine"));
-            }
-            Some(_) => fairground_trace::read_machine(argument, io::BufReader::new(file), machine),
-        };
+        let trace = fairground_trace::read_machine_file(argument, file, machine);
         (argument, trace)
     };
     Ok(Recording { name: name.to_owned(), trace: trace.map_err(Failure::new)? })

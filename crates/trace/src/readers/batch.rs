@@ -107,7 +107,7 @@ impl Batch {
                 let place = self.add_event(at, time_ns, cpu, PackedKind::new(kind));
                 self.texts.extend(place.map(|(run, index)| EventText { at, run, index, text }));
             }
-            Stated::LostHere => self.note_clock(at, time_ns, cpu),
+            Stated::LostHere | Stated::Name { .. } => self.note_clock(at, time_ns, cpu),
             Stated::Other => {
                 self.note_clock(at, time_ns, cpu);
                 self.skipped += 1;

@@ -7,27 +7,30 @@
 //! round allows gets the time of the last event passed on, and counts as a clock that went back
 //! ([`Loss::clock_jumps`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 
 use super::batch::{Batch, EventText, Gap, StatedLoss, clock_went_back};
 use super::build::{BY_PATH, Builder, CGROUPS_MAX};
 use super::clocks::CpuClocks;
 use super::error::ReadError;
-use super::interner::Interner;
+use super::interner::{Interner, UNNAMED};
 use super::merge::RunMerger;
 use super::parts::{PartWriter, TakeParts};
 use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::escape::unescape;
 use crate::origin::OriginError;
 use crate::packed::Packed;
-use crate::{CgroupId, CgroupInfo, Event, EventKind, Loss, TaskInfo, Trace};
+use crate::{CgroupId, CgroupInfo, Event, EventKind, Loss, TaskId, TaskInfo, Trace};
 
 /// Characters of an unreadable line that a message quotes.
 const QUOTE_CHARS: usize = 80;
 
 /// Files whose names are kept of a text of several.
 const FILES_MAX: usize = 64;
+
+/// Names of tasks that are kept beside events.
+pub(super) const NAMES_MAX: usize = 1 << 20;
 
 /// Texts of events that may wait to be entered into tables.
 const TEXTS_MAX: usize = 1 << 12;
@@ -61,6 +64,8 @@ pub(super) struct Collector<'p> {
     pub(super) files: Vec<String>,
     /// The one that is read, where it is not the first.
     pub(super) chosen_file: Option<String>,
+    /// Names of tasks that are stated beside events, by pid.
+    pub(super) names: HashMap<u32, String>,
     /// Lost events as records state them, by CPU if they name it: those that are missing at the records, and in all.
     stated_losses: BTreeMap<Option<u32>, [u64; 2]>,
 }
@@ -85,6 +90,7 @@ impl<'p> Collector<'p> {
             pending_lost: BTreeMap::new(),
             files: Vec::new(),
             chosen_file: None,
+            names: HashMap::new(),
             stated_losses: BTreeMap::new(),
         }
     }
@@ -109,6 +115,11 @@ impl<'p> Collector<'p> {
     /// Adds what a line or record states.
     pub(super) fn add(&mut self, cpu: u32, time_ns: u64, stated: Stated) {
         let (_, at) = self.position;
+        if let Stated::Name { pid, name } = &stated
+            && (self.names.len() < NAMES_MAX || self.names.contains_key(pid))
+        {
+            self.names.insert(*pid, name.clone());
+        }
         if !self.pending_lost.is_empty()
             && let Some(count) = self.pending_lost.remove(&cpu)
         {
@@ -234,7 +245,14 @@ impl<'p> Collector<'p> {
                 )
             });
         }
-        Ok(self.builder.finish())
+        let mut trace = self.builder.finish();
+        for index in 1..trace.tasks().len() {
+            let info = trace.task_mut(TaskId(index as u32));
+            if let Some(name) = self.names.get(&info.pid).filter(|_| info.comm == UNNAMED) {
+                name.clone_into(&mut info.comm);
+            }
+        }
+        Ok(trace)
     }
 
     /// Joins what was added one by one.

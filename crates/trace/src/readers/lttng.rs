@@ -2,7 +2,8 @@
 //! them.
 //!
 //! The fields differ from the kernel's own: a task has a `tid`, and `prio` is the kernel's priority less 100
-//! (`MAX_RT_PRIO`). The events that perf converts to CTF keep the kernel's fields (`pid`).
+//! (`MAX_RT_PRIO`). The events that perf converts to CTF keep the kernel's fields (`pid`). At its begin LTTng lists the
+//! tasks (`lttng_statedump_process_state`): those that no switch names are called as there.
 
 use std::collections::HashMap;
 
@@ -102,6 +103,11 @@ pub(super) fn stated(
             runtime_ns: fields.number("runtime")? as u64,
         },
         "sched_process_exit" => EventKind::Exit { task: fields.task("", tasks)? },
+        // A task that was there when the recording began.
+        "lttng_statedump_process_state" => {
+            let pid = fields.number("tid")?.try_into().ok()?;
+            return Some(Stated::Name { pid, name: fields.text("name")?.text().into_owned() });
+        }
         _ => return Some(Stated::Other),
     }))
 }

@@ -85,7 +85,8 @@ pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
 
 /// Reads one machine or buffer of a recording that has several, like [`read`]: the file's name in a text of several
 /// files, the number of a machine in a Perfetto trace, the name of a buffer (`top`: that of the tracer itself) in a
-/// `trace.dat`. `None`: the one that [`read`] takes, which the first problem of [`Trace::loss`] names.
+/// `trace.dat`, the folder of a CTF trace in an archive. `None`: the one that [`read`] takes, which the first problem of
+/// [`Trace::loss`] names.
 ///
 /// # Errors
 /// As [`read`]; [`ReadError::NoMachine`] where there is none of that name.
@@ -109,7 +110,19 @@ pub fn read_machine(
 /// # Errors
 /// As [`read`].
 pub fn read_file(name: &str, file: File) -> Result<Trace, ReadError> {
-    read_any_file(name, file, None)
+    read_any_file(name, file, None, None)
+}
+
+/// Reads one machine or buffer of a recording in a file or a folder, like [`read_machine`].
+///
+/// # Errors
+/// As [`read_machine`].
+pub fn read_machine_file(
+    name: &str,
+    file: File,
+    machine: Option<&str>,
+) -> Result<Trace, ReadError> {
+    read_any_file(name, file, machine, None)
 }
 
 /// Reads a recording from a file, like [`read_file`], and passes its events to `parts` in order of time, where its
@@ -123,12 +136,13 @@ pub fn read_file_in_parts(
     file: File,
     parts: &mut dyn TakeParts,
 ) -> Result<Trace, ReadError> {
-    read_any_file(name, file, Some(parts))
+    read_any_file(name, file, None, Some(parts))
 }
 
 fn read_any_file(
     name: &str,
     mut file: File,
+    machine: Option<&str>,
     parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
     let mut start = [0; magic::START_BYTES];
@@ -137,22 +151,26 @@ fn read_any_file(
         && file.read_exact(&mut start).is_ok()
         && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
     {
+        only_one(name, machine)?;
         return perf_data::read(name, file, None, parts);
     }
     if file.metadata().is_ok_and(|known| known.is_dir()) {
-        return read_folder(name, &file);
+        return read_folder(name, &file, machine);
     }
     if is_plain {
         let failed = |source| ReadError::Io { name: name.to_owned(), source };
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
     }
-    read(name, BufReader::with_capacity(FILE_BUFFER_BYTES, file))
+    read_machine(name, BufReader::with_capacity(FILE_BUFFER_BYTES, file), machine)
 }
 
 /// Reads a folder that a tracer wrote.
-fn read_folder(name: &str, folder: &File) -> Result<Trace, ReadError> {
+fn read_folder(name: &str, folder: &File, machine: Option<&str>) -> Result<Trace, ReadError> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
-    let found = perf_data::read_folder(name, &path).or_else(|| ctf::read_folder(name, &path));
+    if let Some(found) = perf_data::read_folder(name, &path) {
+        return only_one(name, machine).and(found);
+    }
+    let found = ctf::read_folder(name, &path, machine);
     found.unwrap_or_else(|| {
         Err(ReadError::Binary {
             name: name.to_owned(),
@@ -203,9 +221,8 @@ fn read_plain(
     }
     match magic::by_first_bytes(start) {
         Some(foreign) if foreign.is_tar() => {
-            only_one(name, machine)?;
             let (bytes, _) = whole(name, input)?;
-            ctf::read_tar(name, &bytes).unwrap_or_else(|| Err(foreign.refuse(name)))
+            ctf::read_tar(name, &bytes, machine).unwrap_or_else(|| Err(foreign.refuse(name)))
         }
         Some(foreign) => Err(foreign.refuse(name)),
         None if perfetto::is_perfetto(start) => {

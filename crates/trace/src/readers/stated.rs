@@ -23,6 +23,8 @@ pub(super) enum Stated {
     WithText(EventKind, String),
     /// Gives the preceding lost-events line its time.
     LostHere,
+    /// What a task is called, where no event names it. It is no event itself.
+    Name { pid: u32, name: String },
     /// Of a kind that is not used.
     Other,
 }

@@ -15,6 +15,8 @@ pub(crate) struct CtfStream {
     pub(crate) discarded: u64,
     /// Packets so far.
     pub(crate) number: u64,
+    /// The context of the next events, if they have one.
+    context: Vec<u8>,
 }
 
 /// Numbers of the events.
@@ -22,6 +24,7 @@ pub(crate) const WAKING: u32 = 2;
 pub(crate) const WAKEUP: u32 = 3;
 pub(crate) const SWITCH: u32 = 5;
 pub(crate) const FORK: u32 = 11;
+pub(crate) const PROCESS_STATE: u32 = 20;
 /// Beyond those that a compact head has room for.
 pub(crate) const IRQ_ENTRY: u32 = 40;
 pub(crate) const IRQ_EXIT: u32 = 41;
@@ -31,7 +34,15 @@ pub(crate) type CtfTask<'a> = (u32, &'a str);
 
 impl CtfStream {
     pub(crate) fn new(cpu: u32, big: bool) -> Self {
-        Self { big, cpu, packets: Vec::new(), events: Vec::new(), discarded: 0, number: 0 }
+        Self {
+            big,
+            cpu,
+            packets: Vec::new(),
+            events: Vec::new(),
+            discarded: 0,
+            number: 0,
+            context: Vec::new(),
+        }
     }
 
     fn number(&self, value: u64, bytes: usize) -> Vec<u8> {
@@ -43,7 +54,12 @@ impl CtfStream {
 
     /// Adds an event with its fields.
     pub(crate) fn event(&mut self, time: u64, id: u32, fields: &[&[u8]]) {
-        self.events.push((time, id, fields.concat()));
+        self.events.push((time, id, [&self.context[..], &fields.concat()].concat()));
+    }
+
+    /// The next events have the context `tid`.
+    pub(crate) fn in_task(&mut self, tid: u32) {
+        self.context = self.number(tid.into(), 4);
     }
 
     fn comm(name: &str) -> Vec<u8> {
@@ -81,6 +97,13 @@ impl CtfStream {
             number(1),
         ];
         self.event(time, FORK, &[&fields.concat()]);
+    }
+
+    /// `lttng_statedump_process_state`.
+    pub(crate) fn process_state(&mut self, time: u64, (tid, name): CtfTask<'_>) {
+        let [tid, other] = [tid, 1].map(|value| self.number(value.into(), 4));
+        let fields = [tid, other.clone(), other.clone(), Self::comm(name), other];
+        self.event(time, PROCESS_STATE, &[&fields.concat()]);
     }
 
     /// Ends the packet with the events so far.
@@ -156,11 +179,13 @@ pub(crate) fn metadata(big: bool) -> String {
         "{comm} _parent_comm[16]; {i32} _parent_tid; {comm} _child_comm[16]; {i32} _child_tid; \
          {u8} __vtids_length; {i32} _vtids[ __vtids_length ];"
     );
+    let state = format!("{i32} _tid; {i32} _pid; {i32} _ppid; {comm} _name[16]; {i32} _type;");
     let events = [
         event("sched_waking", WAKING, woken.clone()),
         event("sched_wakeup", WAKEUP, woken),
         event("sched_switch", SWITCH, switch),
         event("sched_process_fork", FORK, fork),
+        event("lttng_statedump_process_state", PROCESS_STATE, state),
         event("irq_handler_entry", IRQ_ENTRY, format!("{i32} _irq; string _name;")),
         event("irq_handler_exit", IRQ_EXIT, format!("{i32} _irq;")),
     ];
@@ -261,6 +286,14 @@ pub(crate) fn packed(text: &str, big: bool) -> Vec<u8> {
     out
 }
 
+/// The description of events with the context `tid`.
+pub(crate) fn metadata_with_tid(big: bool) -> String {
+    let frame = "packet.context := struct packet_context;";
+    let context =
+        "event.context := struct { integer { size = 32; align = 8; signed = 1; } _tid; };";
+    metadata(big).replace(frame, &format!("{frame}\n\t{context}"))
+}
+
 /// A trace of two CPUs.
 pub(crate) fn small(big: bool) -> Vec<(String, Vec<u8>)> {
     let (idle, app, other) = ((0, "swapper/0"), (7, "app"), (8, "other"));
@@ -297,6 +330,41 @@ pub(crate) fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     }
 }
 
+/// A trace that lists tasks when it begins. Its events have the context `tid`.
+pub(crate) fn dumped() -> Vec<(String, Vec<u8>)> {
+    let mut stream = CtfStream::new(0, false);
+    stream.in_task(99);
+    stream.process_state(900, (7, "early"));
+    stream.process_state(950, (8, "dumped"));
+    stream.in_task(7);
+    stream.wake(1_000, WAKING, (8, "other"), 0);
+    stream.switch(2_000, (0, "swapper/0"), 0, (8, "other"));
+    stream.packet();
+    let text = metadata_with_tid(false);
+    vec![("metadata".to_owned(), text.into_bytes()), ("channel0_0".to_owned(), stream.bytes())]
+}
+
+/// The trace of a program: its description, without a stream.
+pub(crate) fn of_program() -> Vec<(String, Vec<u8>)> {
+    let text = metadata(false).replace("domain = \"kernel\"", "domain = \"ust\"");
+    let (head, _) = text.split_once("event {").expect("events");
+    vec![("metadata".to_owned(), head.as_bytes().to_vec())]
+}
+
+/// A tar archive with these files in folders.
+pub(crate) fn tars(folders: &[(&str, Vec<(String, Vec<u8>)>)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (folder, files) in folders {
+        let archive = tar(folder, files);
+        out.extend(&archive[..archive.len() - END_BYTES]);
+    }
+    out.resize(out.len() + END_BYTES, 0);
+    out
+}
+
+/// What ends a tar archive.
+const END_BYTES: usize = 1024;
+
 /// A tar archive with these files in a folder.
 pub(crate) fn tar(folder: &str, files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -312,6 +380,6 @@ pub(crate) fn tar(folder: &str, files: &[(String, Vec<u8>)]) -> Vec<u8> {
         out.extend(bytes);
         out.resize(out.len().next_multiple_of(512), 0);
     }
-    out.resize(out.len() + 1024, 0);
+    out.resize(out.len() + END_BYTES, 0);
     out
 }

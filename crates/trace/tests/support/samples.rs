@@ -12,6 +12,7 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
         ("perfetto/events.pftrace".to_owned(), events_file()),
         ("text/fairground.txt".to_owned(), own_text()),
         ("ctf/kernel.tar".to_owned(), ctf_file::tar("session/kernel", &ctf)),
+        ("ctf/session.tar".to_owned(), session()),
     ];
     let (head, [first, second]) = perf_threads();
     all.extend([
@@ -27,6 +28,14 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
     all.extend(described_in_2.map(|(name, bytes)| (format!("ctf/kernel-2/{name}"), bytes)));
     all.extend(ctf.into_iter().map(|(name, bytes)| (format!("ctf/kernel/{name}"), bytes)));
     all
+}
+
+/// A session of LTTng: the kernel and a program.
+fn session() -> Vec<u8> {
+    ctf_file::tars(&[
+        ("session/kernel", ctf_file::dumped()),
+        ("session/ust/uid/1000/64-bit", ctf_file::of_program()),
+    ])
 }
 
 fn own_text() -> Vec<u8> {

@@ -1,8 +1,10 @@
 //! CTF traces (versions 1.8 and 2) of LTTng's kernel tracer, and of perf (`perf data convert --to-ctf`): a folder, or a
-//! tar archive of it. Events are decoded by the description that the trace holds.
+//! tar archive of it. Events are decoded by the description that the trace holds. Of several traces one is read
+//! ([`choice`]).
 //!
 //! Packets are read one at a time. A CPU may have several streams (channels): their events are merged by time.
 
+mod choice;
 mod description;
 mod json;
 mod packets;
@@ -14,9 +16,10 @@ mod types;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use self::choice::{Choice, Refusal};
 use self::description::{EventClass, Metadata};
 use self::packets::{Packet, StreamFile};
-use self::source::Parts;
+use self::source::Place;
 use self::types::{Bits, Values};
 use super::binary::Why;
 use super::collect::Collector;
@@ -24,6 +27,7 @@ use super::error::ReadError;
 use super::interner::{Interner, Named, UNNAMED};
 use super::line::CPUS_MAX;
 use super::lttng::{self, Interrupts};
+use super::no_machine;
 use super::state_bits::StateBits;
 use super::stated::{Stated, Tasks};
 use crate::Trace;
@@ -32,45 +36,59 @@ const NS_PER_S: u128 = 1_000_000_000;
 
 const REMEDY: &str = "print it with `babeltrace2 TRACE`, and give that text";
 
-/// Reads the trace in a folder; `None` where the folder holds none.
-pub(super) fn read_folder(name: &str, folder: &Path) -> Option<Result<Trace, ReadError>> {
-    match source::of_folder(folder) {
-        Ok(None) => None,
-        Ok(Some(parts)) => Some(read(name, &parts)),
-        Err(why) => Some(Err(damaged(name, why))),
-    }
+/// Reads the trace in a folder, or the one of a name among several; `None` where the folder holds none.
+pub(super) fn read_folder(
+    name: &str,
+    folder: &Path,
+    machine: Option<&str>,
+) -> Option<Result<Trace, ReadError>> {
+    read(name, &Place::Folder(folder), machine)
 }
 
-/// Reads the trace in an archive; `None` where the archive holds none.
-pub(super) fn read_tar(name: &str, bytes: &[u8]) -> Option<Result<Trace, ReadError>> {
-    source::of_tar(bytes).map(|parts| read(name, &parts))
+/// Reads the trace in an archive, or the one of a name among several; `None` where the archive holds none.
+pub(super) fn read_tar(
+    name: &str,
+    bytes: &[u8],
+    machine: Option<&str>,
+) -> Option<Result<Trace, ReadError>> {
+    read(name, &Place::of_tar(bytes), machine)
 }
 
 fn damaged(name: &str, why: Why) -> ReadError {
     ReadError::Damaged { name: name.to_owned(), format: "a CTF trace", why, remedy: REMEDY }
 }
 
-fn read(name: &str, parts: &Parts) -> Result<Trace, ReadError> {
-    let text = description(&parts.metadata).map_err(|why| damaged(name, why))?;
-    let parse = if json::is_json(&parts.metadata) { json::parse } else { tsdl::parse };
-    let metadata = parse(&text).map_err(|why| damaged(name, why))?;
+fn read(name: &str, place: &Place<'_>, machine: Option<&str>) -> Option<Result<Trace, ReadError>> {
+    let choice = match choice::choose(place.traces(), machine)? {
+        Ok(choice) => choice,
+        Err(Refusal::NoMachine { machine, known }) => {
+            return Some(Err(no_machine(name, &machine, known)));
+        }
+        Err(Refusal::Damaged(why)) => return Some(Err(damaged(name, why))),
+    };
+    let files = place.streams(&choice.name).map_err(|why| damaged(name, why));
+    Some(files.and_then(|files| read_trace(name, &choice, &files)))
+}
+
+/// Reads the trace that was chosen.
+fn read_trace(name: &str, choice: &Choice, files: &[StreamFile]) -> Result<Trace, ReadError> {
+    let metadata = &choice.metadata;
     let mut collector = Collector::new(None);
     collector.position = ("event", 0);
-    if parts.others > 0 {
-        let others = parts.others;
-        collector.first_of_all(|| format!("{others} more traces beside it were left out"));
+    if let Some(note) = &choice.note {
+        collector.first_of_all(|| note.clone());
     }
     let mut found = Vec::new();
-    for file in 0..parts.files.len() {
-        if let Some(why) = packets::find(&metadata, &parts.files, file, &mut found) {
+    for file in 0..files.len() {
+        if let Some(why) = packets::find(metadata, files, file, &mut found) {
             collector.truncated(|| why);
         }
     }
     let release = metadata.env.get("kernel_release");
     release.into_iter().for_each(|release| collector.origin("kernel", release));
     let reader = Reader {
-        metadata: &metadata,
-        files: &parts.files,
+        metadata,
+        files,
         // perf's conversion does not name the kernel.
         states: release.map_or(StateBits::Since4_14, |release| StateBits::of_release(release)),
     };
@@ -83,35 +101,6 @@ fn read(name: &str, parts: &Parts) -> Result<Trace, ReadError> {
         reader.cpu(cpu, streams.into_values(), &mut collector);
     }
     collector.finish(name)
-}
-
-/// The text of the description, out of its packets if it is divided into such.
-fn description(bytes: &[u8]) -> Result<String, Why> {
-    const PACKET_MAGIC: [u8; 4] = [0x57, 0x1d, 0xd1, 0x75];
-    /// Magic(4) UUID(16) checksum(4) bits of content(4) bits of the packet(4) and five bytes more.
-    const HEAD_BYTES: usize = 37;
-    let mut reversed = PACKET_MAGIC;
-    reversed.reverse();
-    let is_big = bytes.starts_with(&reversed);
-    if !is_big && !bytes.starts_with(&PACKET_MAGIC) {
-        return Ok(String::from_utf8_lossy(bytes).into_owned());
-    }
-    let (mut text, mut rest) = (Vec::new(), bytes);
-    while !rest.is_empty() {
-        let number = |at: usize| {
-            let bytes: [u8; 4] = *rest.get(at..)?.first_chunk()?;
-            let number = if is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
-            Some(number as usize / 8)
-        };
-        let at = bytes.len() - rest.len();
-        let sizes = number(24).zip(number(28)).filter(|(_, packet)| *packet >= HEAD_BYTES);
-        let (content, packet) =
-            sizes.ok_or_else(|| format!("byte {at} of its metadata: a packet that is damaged"))?;
-        let content = rest.get(HEAD_BYTES..content.min(rest.len()));
-        text.extend(content.ok_or_else(|| format!("byte {at} of its metadata: no content"))?);
-        rest = rest.get(packet..).unwrap_or_default();
-    }
-    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 struct Reader<'m> {

@@ -1,88 +1,141 @@
-//! Where a CTF trace lies: a folder with `metadata` and the files of its streams, or a tar archive of one.
+//! Where CTF traces lie: in folders with `metadata` and the files of their streams, or in a tar archive of such.
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::super::binary::Why;
+use super::description::Metadata;
 use super::packets::{Source, StreamFile};
 
+/// The file with a trace's description.
+const METADATA: &str = "metadata";
 /// The most bytes of a description.
 const METADATA_BYTES_MAX: u64 = 64 << 20;
-/// Folders within a folder in which a trace is looked for: `SESSION/kernel`.
-const DEPTH_MAX: u32 = 3;
-/// Files of a trace.
+/// Folders within a folder in which traces are looked for: `SESSION/ust/uid/1000/64-bit` of a rotated session has two
+/// more in front (`archives/CHUNK`).
+const DEPTH_MAX: u32 = 7;
+/// Files of a trace, or of an archive.
 const FILES_MAX: usize = 1 << 16;
+/// Traces of a folder or an archive.
+const TRACES_MAX: usize = 256;
+/// Folders that are searched.
+const FOLDERS_MAX: usize = 1 << 14;
 
-/// The parts of a trace.
+/// A trace whose streams have not been opened.
 #[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) metadata: Vec<u8>,
-    /// By name.
-    pub(super) files: Vec<StreamFile>,
-    /// Other traces in the same place, which are left out.
-    pub(super) others: usize,
+pub(super) struct Found {
+    /// The path of its folder within the place that was searched; `.` for the place itself.
+    pub(super) name: String,
+    /// The error says what is wrong, and in which file.
+    pub(super) metadata: Result<Metadata, Why>,
 }
 
-/// The folders with a `metadata`, those of the kernel first.
-fn traces(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    if folder.join("metadata").is_file() {
-        found.push(folder.to_owned());
+impl Found {
+    /// Whether it is of a kernel.
+    pub(super) fn is_of_kernel(&self) -> bool {
+        self.metadata.as_ref().is_ok_and(Metadata::is_of_kernel)
     }
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten().take(FILES_MAX).filter(|_| depth > 0) {
-        // Links could lead around in a circle.
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            traces(&entry.path(), depth - 1, found);
+}
+
+/// A folder or an archive in which there are traces.
+#[derive(Debug)]
+pub(super) enum Place<'b> {
+    Folder(&'b Path),
+    /// Path and content of its files.
+    Archive(Vec<(String, &'b [u8])>),
+}
+
+impl<'b> Place<'b> {
+    /// An archive of these bytes.
+    pub(super) fn of_tar(bytes: &'b [u8]) -> Self {
+        Self::Archive(tar_files(bytes).take(FILES_MAX).collect())
+    }
+
+    /// All traces, by name.
+    pub(super) fn traces(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        match self {
+            Self::Folder(root) => found = in_folder(root),
+            Self::Archive(files) => {
+                let of_file = |(path, content): &(String, &[u8])| {
+                    let (folder, file) = split(path);
+                    let found =
+                        || Found { name: folder.to_owned(), metadata: Metadata::parse(content) };
+                    (file == METADATA).then(found)
+                };
+                found.extend(files.iter().filter_map(of_file).take(TRACES_MAX));
+            }
         }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
+    /// The files of a trace's streams, by name.
+    pub(super) fn streams(&self, trace: &str) -> Result<Vec<StreamFile>, Why> {
+        let mut files = Vec::new();
+        match self {
+            Self::Folder(root) => {
+                let folder = root.join(trace);
+                for entry in fs::read_dir(&folder).map_err(failed(&folder))?.take(FILES_MAX) {
+                    let path = entry.map_err(failed(&folder))?.path();
+                    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    if path.is_file() && name != METADATA && !name.starts_with('.') {
+                        let source = Source::File(File::open(&path).map_err(failed(&path))?);
+                        files.push(StreamFile { name, source });
+                    }
+                }
+            }
+            Self::Archive(all) => {
+                let of_file = |(path, content): &(String, &[u8])| {
+                    let (folder, name) = split(path);
+                    let is_stream = folder == trace && name != METADATA;
+                    let source = || Source::Bytes(content.to_vec());
+                    is_stream.then(|| StreamFile { name: name.to_owned(), source: source() })
+                };
+                files.extend(all.iter().filter_map(of_file));
+            }
+        }
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(files)
     }
 }
 
-/// Opens the trace in a folder; `None` where there is none.
-pub(super) fn of_folder(folder: &Path) -> Result<Option<Parts>, Why> {
+/// The folder and the name of a file in an archive.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or((".", path))
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> Why + use<'_> {
+    move |e| format!("{}: {e}", path.display())
+}
+
+/// Searches a folder and those in it for descriptions.
+fn in_folder(root: &Path) -> Vec<Found> {
     let mut found = Vec::new();
-    traces(folder, DEPTH_MAX, &mut found);
-    let is_of_kernel = |path: &Path| path.file_name().is_some_and(|name| name == "kernel");
-    found.sort_by_key(|path| (!is_of_kernel(path), path.clone()));
-    let Some(trace) = found.first() else { return Ok(None) };
-    let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
-    let path = trace.join("metadata");
-    let mut metadata = Vec::new();
-    let file = File::open(&path).map_err(|e| failed(&path, e))?;
-    file.take(METADATA_BYTES_MAX).read_to_end(&mut metadata).map_err(|e| failed(&path, e))?;
-    let mut files = Vec::new();
-    for entry in fs::read_dir(trace).map_err(|e| failed(trace, e))?.take(FILES_MAX) {
-        let path = entry.map_err(|e| failed(trace, e))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_file() && name != "metadata" && !name.starts_with('.') {
-            let source = Source::File(File::open(&path).map_err(|e| failed(&path, e))?);
-            files.push(StreamFile { name, source });
+    let mut pending = vec![(root.to_owned(), DEPTH_MAX)];
+    for _ in 0..FOLDERS_MAX {
+        let Some((folder, depth)) = pending.pop() else { break };
+        let path = folder.join(METADATA);
+        if path.is_file() && found.len() < TRACES_MAX {
+            let name = folder.strip_prefix(root).unwrap_or(&folder).to_string_lossy();
+            let name = if name.is_empty() { ".".to_owned() } else { name.into_owned() };
+            found.push(Found { name, metadata: described(&path) });
         }
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        // Links could lead around in a circle.
+        let folders = entries.flatten().take(FILES_MAX).filter(|_| depth > 0);
+        let folders = folders.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        pending.extend(folders.map(|entry| (entry.path(), depth - 1)));
     }
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(Some(Parts { metadata, files, others: found.len() - 1 }))
+    found
 }
 
-/// Finds the trace in a tar archive; `None` where there is none.
-pub(super) fn of_tar(bytes: &[u8]) -> Option<Parts> {
-    let files: Vec<_> = tar_files(bytes).take(FILES_MAX).collect();
-    let folder = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-    let named = |path: &str| path.rsplit('/').next() == Some("metadata");
-    let mut found: Vec<String> =
-        files.iter().filter(|(path, _)| named(path)).map(|(path, _)| folder(path)).collect();
-    found.sort_by_key(|folder| (folder.rsplit('/').next() != Some("kernel"), folder.clone()));
-    let trace = found.first()?;
-    let (mut metadata, mut streams) = (Vec::new(), Vec::new());
-    for (path, content) in files.iter().filter(|(path, _)| folder(path) == *trace) {
-        if named(path) {
-            metadata = content.to_vec();
-        } else {
-            let name = path.rsplit('/').next().unwrap_or(path).to_owned();
-            streams.push(StreamFile { name, source: Source::Bytes(content.to_vec()) });
-        }
-    }
-    streams.sort_by(|a, b| a.name.cmp(&b.name));
-    Some(Parts { metadata, files: streams, others: found.len() - 1 })
+fn described(path: &Path) -> Result<Metadata, Why> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed(path))?;
+    file.take(METADATA_BYTES_MAX).read_to_end(&mut bytes).map_err(failed(path))?;
+    Metadata::parse(&bytes)
 }
 
 /// The plain files of an archive: name and content (POSIX `ustar`, and GNU's long names).

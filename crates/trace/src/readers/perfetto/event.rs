@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::binary::TextBytes;
+use super::super::collect::NAMES_MAX;
 use super::super::interner::{Interner, Named, UNNAMED};
 use super::super::line::CPUS_MAX;
 use super::super::marks;
@@ -192,15 +193,12 @@ fn cpu(record: &Record<'_>, field: usize) -> Option<u32> {
 #[derive(Debug, Default)]
 pub(super) struct Context {
     /// Names of tasks from the process tree, by pid.
-    names: HashMap<u32, String>,
+    pub(super) names: HashMap<u32, String>,
     /// Numbers of the kernel's functions that are the tick.
     ticks: HashSet<u64>,
     /// Tasks whose `task_newtask` has been read, but not yet their `sched_process_fork`.
     born: HashSet<u32>,
 }
-
-/// Names of tasks that are kept.
-const NAMES_MAX: usize = 1 << 20;
 
 fn name(names: &HashMap<u32, String>, pid: u32) -> &str {
     let unknown = if pid == 0 { "<idle>" } else { UNNAMED };
@@ -208,11 +206,6 @@ fn name(names: &HashMap<u32, String>, pid: u32) -> &str {
 }
 
 impl Context {
-    /// The name of a task that an event names by its pid alone.
-    pub(super) fn name(&self, pid: u32) -> &str {
-        name(&self.names, pid)
-    }
-
     /// Takes over a `ProcessTree`: processes (1) with pid (1) and command line (3), threads (2) with tid (1) and name
     /// (2). The name of a thread is its own; the command line of a process only stands in for it.
     pub(super) fn process_tree(&mut self, tree: &[u8]) -> Option<()> {

@@ -23,7 +23,7 @@ use super::binary::TextBytes;
 use super::collect::Collector;
 use super::error::{Machines, ReadError};
 use super::expand::{Expands, expanded_bytes_max};
-use super::interner::{Interner, UNNAMED};
+use super::interner::Interner;
 use super::line::CPUS_MAX;
 use super::no_machine;
 use super::state_bits::StateBits;
@@ -100,21 +100,10 @@ pub(super) fn read(
             )
         });
     }
-    let Reader { collector, context, .. } = reader;
-    let mut trace = collector.finish(name)?;
-    name_by_tree(&mut trace, &context);
-    Ok(trace)
-}
-
-/// Tasks that no event of a switch named are called as in the process tree.
-fn name_by_tree(trace: &mut Trace, context: &Context) {
-    for index in 1..trace.tasks().len() {
-        let task = TaskId(index as u32);
-        let info = trace.task_mut(task);
-        if info.comm == UNNAMED {
-            context.name(info.pid).clone_into(&mut info.comm);
-        }
-    }
+    let Reader { mut collector, context, .. } = reader;
+    // Tasks that no event of a switch named are called as in the process tree.
+    collector.names = context.names;
+    collector.finish(name)
 }
 
 /// Whether packets stand in the file itself, or in a packet of it, where no further ones may be.
