@@ -60,6 +60,36 @@ fn a_wait_lasts_until_the_wake_up_and_tells_what_the_waker_did() {
     assert_eq!((pair.count, pair.wait_ns), (1, 10 * MS));
 }
 
+/// `sched_blocked_reason`: the function alone, right before the switch, or at the wake-up by another task.
+#[test]
+fn the_function_of_an_uninterruptible_wait_is_its_site() {
+    for is_before in [true, false] {
+        let mut tape = Tape::new(2);
+        let (reader, writer) = (tape.task("reader"), tape.task("writer"));
+        tape.preempt(0, 0, IDLE, reader).preempt(0, 1, IDLE, writer);
+        // A function that it is in when it goes on is of no wait.
+        stack(&mut tape, MS, 0, reader, "unrelated");
+        waking(&mut tape, 2 * MS, 0, writer, reader);
+        if is_before {
+            stack(&mut tape, 10 * MS, 0, reader, "folio_wait_bit_common");
+        }
+        let (prev_state, next) = (TaskState::Uninterruptible, IDLE);
+        tape.event(10 * MS, 0, EventKind::Switch { prev: reader, prev_state, next });
+        waking(&mut tape, 17 * MS, 1, reader, writer);
+        if !is_before {
+            stack(&mut tape, 17 * MS, 1, reader, "folio_wait_bit_common");
+        }
+        tape.preempt(18 * MS, 0, IDLE, reader);
+        tape.block(20 * MS, 0, reader, IDLE);
+        tape.trace.end_ns = 30 * MS;
+        let found = Contention::of(&tape.trace, DEPTH);
+        let site = &found.sites[0];
+        assert_eq!(site.name, "folio_wait_bit_common()");
+        assert_eq!((site.kind, site.waits.values_ns()), (WaitKind::Uninterruptible, &[7 * MS][..]));
+        assert_eq!((found.with_stack, found.sites[1].name.as_str()), (1, "-"));
+    }
+}
+
 #[test]
 fn the_histogram_counts_every_stack_once_the_rarest_first() {
     let (tape, ..) = reader_and_writer();

@@ -1,6 +1,7 @@
 //! The tests of the readers and writers, in one program.
 
 mod babeltrace;
+mod blocked;
 mod calls;
 mod chrome;
 mod classes;

@@ -63,6 +63,10 @@ pub(super) struct Collector<'t> {
     tasks: Vec<Waiter>,
     /// The tasks that wait for each lock.
     queues: BTreeMap<Label, Vec<TaskId>>,
+    /// By CPU: the task and the stack of its last event, if that was one of a single function.
+    last_function: Vec<Option<(TaskId, Label)>>,
+    /// The same right before the switch that happens now, if it is of the task that leaves.
+    before_switch: Option<Label>,
     points: BTreeMap<Label, u64>,
     sites: BTreeMap<SiteKey, Gathered>,
     /// By group and stack: count and time.
@@ -82,6 +86,8 @@ pub(super) fn collect(trace: &Trace, depth: usize, asked: Option<&[bool]>) -> Co
         now_ns: 0,
         tasks: vec![Waiter::default(); trace.tasks().len()],
         queues: BTreeMap::new(),
+        last_function: vec![None; trace.cpus as usize],
+        before_switch: None,
         points: BTreeMap::new(),
         sites: BTreeMap::new(),
         folded: BTreeMap::new(),
@@ -100,7 +106,12 @@ impl Observer for Collector<'_> {
     }
 
     fn on_event(&mut self, _: &Trace, states: &States, event: &Event) {
+        let last = self.last_function[event.cpu as usize].take();
         match event.kind {
+            EventKind::Switch { prev, .. } => {
+                let function = last.filter(|(task, _)| *task == prev);
+                self.before_switch = function.map(|(_, function)| function);
+            }
             EventKind::Waking { task, waker, .. } => {
                 if let Some(at_lock) = &mut self.tasks[task.index()].at_lock {
                     let known = waker.index() < states.tasks.len();
@@ -111,7 +122,12 @@ impl Observer for Collector<'_> {
                 self.at_lock(task, lock, flags, holder);
             }
             EventKind::ContentionEnd { task, .. } => self.has_lock(task),
-            EventKind::Stack { task, label } => self.stack(task, label),
+            EventKind::Stack { task, label } => {
+                if !self.trace.label(label).contains(';') {
+                    self.last_function[event.cpu as usize] = Some((task, label));
+                }
+                self.stack(task, label);
+            }
             _ => {}
         }
     }
@@ -135,6 +151,11 @@ impl Observer for Collector<'_> {
                 {
                     waiter.asleep =
                         Some(Asleep { since_ns: now_ns, kind, stack: None, woken: None });
+                    if let Some(function) = self.before_switch.take()
+                        && kind == WaitKind::Uninterruptible
+                    {
+                        self.stack(id, function);
+                    }
                 }
             }
             Cause::SwitchIn { .. } => {

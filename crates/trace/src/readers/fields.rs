@@ -35,6 +35,10 @@ pub(super) fn parse(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<
             return marks::parse(text, tasks);
         }
         "bpf_trace_printk" => printed(fields),
+        "sched_blocked_reason" => {
+            let (pid, caller) = (value(fields, "pid=")?, value(fields, "caller=")?);
+            tasks.blocked(pid.parse().ok()?, caller)
+        }
         "hrtimer_expire_entry" => {
             let function = value(fields, "function=");
             tasks.timer(function.is_some_and(|function| TICK_FUNCTIONS.contains(&function)))

@@ -90,7 +90,11 @@ fn frame(text: &str) -> Option<&str> {
             if function.is_empty() { address } else { function }
         }
     };
-    let word = named.split_whitespace().next()?;
+    function(named.split_whitespace().next()?)
+}
+
+/// The name in `function+0x2a/0x90`.
+pub(super) fn function(word: &str) -> Option<&str> {
     let name = word.split_once("+0x").map_or(word, |(name, _)| name);
     // A semicolon separates the functions of a folded stack.
     Some(name.split(';').next().unwrap_or(name)).filter(|name| !name.is_empty())

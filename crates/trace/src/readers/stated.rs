@@ -1,6 +1,7 @@
 //! An event as a line of text or a binary record states it.
 
 use super::interner::{Interner, NOT_NAMED, Named};
+use super::stack_text::function;
 use crate::{CgroupId, EventKind, Label, LockFlags, TaskId};
 
 /// The kernel's functions that are the scheduler's tick: up to 6.8, and after.
@@ -95,6 +96,15 @@ impl Tasks<'_> {
         let task = Some(self.running()).filter(|task| *task != NOT_NAMED);
         let task = task.unwrap_or_else(|| self.by_pid(0));
         Stated::WithText(EventKind::Stack { task, label: NO_LABEL }, folded)
+    }
+
+    /// The function, `name+0x2a/0x90` or an address, in which a task waits uninterruptibly, or waited until it is woken
+    /// now (`sched_blocked_reason`): as much of its stack as is known.
+    pub(super) fn blocked(&mut self, pid: u32, caller: &str) -> Stated {
+        let is_known = pid != 0 && caller.bytes().any(|byte| !matches!(byte, b'0' | b'x'));
+        let Some(function) = function(caller).filter(|_| is_known) else { return Stated::Other };
+        let task = self.by_pid(pid);
+        Stated::WithText(EventKind::Stack { task, label: NO_LABEL }, function.to_owned())
     }
 
     /// A timer expired: the scheduler's tick, or another one.

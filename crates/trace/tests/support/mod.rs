@@ -30,6 +30,10 @@ pub(crate) struct Dat {
     pub(crate) clock: String,
     /// Lines of pids and names.
     pub(crate) names: String,
+    /// Descriptions of further events.
+    pub(crate) formats: Vec<&'static str>,
+    /// Lines of the kernel's functions.
+    pub(crate) kallsyms: String,
 }
 
 const SWITCH: &str = "name: sched_switch\nID: 7\nformat:\n\
@@ -46,6 +50,12 @@ const SWITCH: &str = "name: sched_switch\nID: 7\nformat:\n\
 const OTHER: &str = "name: other\nID: 9\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
     \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
+pub(crate) const BLOCKED: &str = "name: sched_blocked_reason\nID: 11\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+    \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n\
+    \tfield:void* caller;\toffset:16;\tsize:8;\tsigned:0;\n\
+    \tfield:bool io_wait;\toffset:24;\tsize:1;\tsigned:0;\n";
 const HEADER_PAGE: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
     \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
     \tfield: char data;\toffset:16;\tsize:240;\tsigned:0;\n";
@@ -116,6 +126,14 @@ impl Dat {
         self.event(delta_ns, &[first, self.number(1, 4)].concat())
     }
 
+    /// An event [`BLOCKED`].
+    pub(crate) fn blocked(&self, delta_ns: u64, pid: u32, caller: u64) -> Vec<u8> {
+        let small = |value: u32| self.number(value.into(), 4);
+        let kind = small(if self.big { 11 << 16 } else { 11 });
+        let parts = [kind, small(0), small(pid), small(0), self.number(caller, 8), small(0)];
+        self.event(delta_ns, &parts.concat())
+    }
+
     /// Adds a page to those of a CPU.
     pub(crate) fn add(&mut self, cpu: usize, page: Vec<u8>) {
         self.cpus[cpu].push(page);
@@ -158,10 +176,10 @@ impl Dat {
         out.extend(self.number(0, 4));
         out.extend(self.number(1, 4));
         out.extend(b"sched\0");
-        out.extend(self.number(2, 4));
-        out.extend(self.sized(SWITCH.as_bytes(), 8));
-        out.extend(self.sized(OTHER.as_bytes(), 8));
-        out.extend(self.sized(b"", 4));
+        let formats: Vec<_> = [SWITCH, OTHER].iter().chain(&self.formats).collect();
+        out.extend(self.number(formats.len() as u64, 4));
+        formats.iter().for_each(|format| out.extend(self.sized(format.as_bytes(), 8)));
+        out.extend(self.sized(self.kallsyms.as_bytes(), 4));
         out.extend(self.sized(b"", 4));
         out.extend(self.sized(self.names.as_bytes(), 8));
         out

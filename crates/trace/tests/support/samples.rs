@@ -10,6 +10,7 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
     let mut all = vec![
         ("perfetto/columns.pftrace".to_owned(), android()),
         ("perfetto/events.pftrace".to_owned(), events_file()),
+        ("perfetto/blocked.pftrace".to_owned(), blocked()),
         ("text/fairground.txt".to_owned(), own_text()),
         ("ctf/kernel.tar".to_owned(), ctf_file::tar("session/kernel", &ctf)),
         ("ctf/session.tar".to_owned(), session()),
@@ -109,6 +110,23 @@ fn events_file() -> Vec<u8> {
         switch(3_000, app, 1, idle),
     ];
     file(&[bundle(events(0, &all))])
+}
+
+/// As Android writes with `symbolize_ksyms`: functions have numbers, and their names stand behind the bundle.
+pub(crate) fn blocked() -> Vec<u8> {
+    let (idle, app) = ((0, "swapper/0"), (7, "app"));
+    let reason = |pid, caller| Proto::default().number(1, pid).number(2, caller).number(3, 1);
+    let woken = Proto::default().bytes(1, "app").number(2, 7).number(3, 120).number(5, 0);
+    let all = [
+        switch(1_000, idle, 0, app),
+        switch(2_000, app, 2, idle),
+        event(2_900, 0, 20, woken),
+        event(3_000, 0, 18, reason(7, 4)),
+        event(3_100, 0, 18, reason(7, 5)),
+        switch(4_000, idle, 0, app),
+    ];
+    let function = Proto::default().number(1, 4).bytes(2, "folio_wait_bit_common");
+    file(&[bundle(events(0, &all)).bytes(12, Proto::default().bytes(26, function))])
 }
 
 /// An event of the kernel: time, pid, number of its field, its fields.

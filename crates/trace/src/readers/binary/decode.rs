@@ -38,11 +38,12 @@ enum Kind {
     ContentionBegin,
     ContentionEnd,
     Stack,
+    Blocked,
 }
 
 /// The events that are used: the kernel's name, the prefixes of the fields of its tasks (`comm`, `pid`, `prio`), and
 /// the names of its other fields.
-const USED: [(&str, Kind, &[&str], &[&str]); 15] = [
+const USED: [(&str, Kind, &[&str], &[&str]); 16] = [
     ("sched_switch", Kind::Switch, &["prev_", "next_"], &["prev_state"]),
     ("sched_waking", Kind::Waking, &[""], &["target_cpu"]),
     ("sched_wakeup", Kind::Wakeup, &[""], &["target_cpu"]),
@@ -58,6 +59,7 @@ const USED: [(&str, Kind, &[&str], &[&str]); 15] = [
     ("contention_begin", Kind::ContentionBegin, &[], &["lock_addr", "flags"]),
     ("contention_end", Kind::ContentionEnd, &[], &["lock_addr"]),
     ("kernel_stack", Kind::Stack, &[], &["size", "caller"]),
+    ("sched_blocked_reason", Kind::Blocked, &[], &["pid", "caller"]),
 ];
 
 /// A task's fields in an event.
@@ -165,6 +167,10 @@ impl<'k> Decoder<'k> {
             labels: kind.is_some_and(|kind| kind >= Kind::Mark),
             ..Scope::default()
         }
+    }
+
+    fn symbols(&self) -> &Symbols<'k> {
+        self.symbols.get_or_init(|| Symbols::parse(self.kallsyms))
     }
 
     /// Decodes an event and passes it to `add`. `running` names the task that the CPU was running, from `common_pid`.
@@ -291,10 +297,14 @@ impl<'e> EventBytes<'e, '_> {
             }
             Kind::ContentionEnd => tasks.contention(None, self.address(0)?),
             Kind::Stack => {
-                let symbols = decoder.symbols.get_or_init(|| Symbols::parse(decoder.kallsyms));
+                let symbols = decoder.symbols();
                 let [size, callers] = self.shape.fields[..] else { return None };
                 let stack = symbols.fold(self.event, size, callers, self.endian);
                 stack.map_or(Stated::Other, |stack| tasks.stack(stack))
+            }
+            Kind::Blocked => {
+                let caller = decoder.symbols().text(self.number(1)? as u64);
+                tasks.blocked(self.small(0)?, &caller)
             }
             _ => return None,
         })

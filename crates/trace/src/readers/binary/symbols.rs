@@ -1,5 +1,7 @@
 //! The kernel's functions by address (`/proc/kallsyms`), and stacks of them.
 
+use std::borrow::Cow;
+
 use super::cursor::Endian;
 use super::formats::Field;
 
@@ -35,6 +37,14 @@ impl<'k> Symbols<'k> {
         (address - start < FUNCTION_BYTES_MAX).then_some(name)
     }
 
+    /// The function in which an address lies, or else the address.
+    pub(super) fn text(&self, address: u64) -> Cow<'k, str> {
+        match self.name(address) {
+            Some(name) => name.into(),
+            None => format!("{address:#x}").into(),
+        }
+    }
+
     /// The stack of an event, `outer;…;inner`, if it has one.
     pub(super) fn fold(
         &self,
@@ -50,10 +60,7 @@ impl<'k> Symbols<'k> {
         let frames = called_first.rev().map(|bytes| endian.number(bytes));
         // What ends a stack that is shorter than its room.
         let frames = frames.filter(|frame| *frame != u64::MAX && *frame != 0);
-        let named = frames.map(|frame| match self.name(frame) {
-            Some(name) => name.to_owned(),
-            None => format!("{frame:#x}"),
-        });
+        let named = frames.map(|frame| self.text(frame));
         Some(named.collect::<Vec<_>>().join(";")).filter(|folded| !folded.is_empty())
     }
 }

@@ -26,6 +26,7 @@ mod kind {
     pub(super) const PRINT: u32 = 3;
     pub(super) const SCHED_SWITCH: u32 = 4;
     pub(super) const SCHED_WAKEUP: u32 = 17;
+    pub(super) const SCHED_BLOCKED_REASON: u32 = 18;
     pub(super) const SCHED_WAKING: u32 = 20;
     pub(super) const CGROUP_ATTACH_TASK: u32 = 67;
     pub(super) const SCHED_WAKEUP_NEW: u32 = 114;
@@ -75,7 +76,7 @@ impl<'a> KernelEvent<'a> {
         states: StateBits,
         interner: &mut Interner,
     ) -> Option<Stated> {
-        let Context { names, ticks, born } = context;
+        let Context { names, functions, born } = context;
         let running = self.pid.map(|pid| Named { pid, comm: name(names, pid), prio: None });
         let mut tasks = Tasks { interner, running, in_interrupt: self.in_interrupt };
         let record = Record::parse(self.body).ok()?;
@@ -124,7 +125,7 @@ impl<'a> KernelEvent<'a> {
                 parent: named(&record, [1, 2], &mut tasks)?,
                 child: named(&record, [3, 4], &mut tasks)?,
             },
-            _ => return self.other(&record, ticks, &mut tasks),
+            _ => return self.other(&record, functions, &mut tasks),
         };
         Some(Stated::Event(event))
     }
@@ -133,7 +134,7 @@ impl<'a> KernelEvent<'a> {
     fn other(
         &self,
         record: &Record<'_>,
-        ticks: &HashSet<u64>,
+        functions: &HashMap<u64, String>,
         tasks: &mut Tasks<'_>,
     ) -> Option<Stated> {
         Some(match self.kind {
@@ -146,9 +147,15 @@ impl<'a> KernelEvent<'a> {
                 return marks::parse(text.trim_end_matches('\n'), tasks);
             }
             kind::HRTIMER_EXPIRE_ENTRY => {
-                let symbol = record.number(3).unwrap_or(0);
-                tasks.timer(ticks.contains(&symbol))
+                let function = functions.get(&record.number(3).unwrap_or(0));
+                let is_tick = |function: &String| TICK_FUNCTIONS.contains(&function.as_str());
+                tasks.timer(function.is_some_and(is_tick))
             }
+            // Without the function's name its number means nothing.
+            kind::SCHED_BLOCKED_REASON => match functions.get(&record.number(2).unwrap_or(0)) {
+                Some(function) => tasks.blocked(pid(record, 1)?, function),
+                None => Stated::Other,
+            },
             _ => Stated::Other,
         })
     }
@@ -194,8 +201,8 @@ fn cpu(record: &Record<'_>, field: usize) -> Option<u32> {
 pub(super) struct Context {
     /// Names of tasks from the process tree, by pid.
     pub(super) names: HashMap<u32, String>,
-    /// Numbers of the kernel's functions that are the tick.
-    ticks: HashSet<u64>,
+    /// Names of the kernel's functions by their numbers.
+    functions: HashMap<u64, String>,
     /// Tasks whose `task_newtask` has been read, but not yet their `sched_process_fork`.
     born: HashSet<u32>,
 }
@@ -242,10 +249,8 @@ impl Context {
             }
             let symbol = Record::parse(value.bytes()?).ok()?;
             let (id, name) = (symbol.number(1)?, symbol.bytes(2)?);
-            if TICK_FUNCTIONS.iter().any(|function| function.as_bytes() == name) {
-                self.ticks.insert(id);
-            } else {
-                self.ticks.remove(&id);
+            if self.functions.len() < NAMES_MAX || self.functions.contains_key(&id) {
+                self.functions.insert(id, String::from_utf8_lossy(name).into_owned());
             }
         }
         Some(())

@@ -208,6 +208,7 @@ impl Reader {
             let cpus: Vec<u32> = self.cpus.keys().copied().collect();
             cpus.into_iter().for_each(|cpu| self.gap(cpu));
         }
+        let names = self.names(bytes);
         for field in Fields(bytes) {
             let (number, Value::Bytes(data)) = field? else { continue };
             match number {
@@ -217,7 +218,6 @@ impl Reader {
                     self.bundle(data)?;
                 }
                 packet::PROCESS_TREE => self.context.process_tree(data).ok_or(Broken)?,
-                packet::INTERNED_DATA => self.context.interned(data).ok_or(Broken)?,
                 packet::FTRACE_STATS => self.statistics(data)?,
                 packet::SYSTEM_INFO => self.system(data)?,
                 packet::CPU_INFO => {
@@ -230,6 +230,16 @@ impl Reader {
                     self.compressed(number, data);
                 }
                 _ => {}
+            }
+        }
+        names
+    }
+
+    /// Takes over the names in a packet. Its bundle, which refers to them, may stand before them.
+    fn names(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        for field in Fields(bytes) {
+            if let (packet::INTERNED_DATA, Value::Bytes(data)) = field? {
+                self.context.interned(data).ok_or(Broken)?;
             }
         }
         Ok(())
