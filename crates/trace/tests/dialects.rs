@@ -211,3 +211,53 @@ fn a_clock_that_counts_no_time_is_named() {
     let said = read("counter", text.as_bytes()).expect_err("no time").to_string();
     assert!(said.contains("the time is a count"), "{said}");
 }
+
+/// simpleperf prints the fields of an event below its frames, if it is told to.
+#[test]
+fn fields_below_a_sample() {
+    let text = include_str!("samples/text/simpleperf.txt");
+    let trace = trace(text);
+    let wanted = [
+        (684_943_449, 1, TaskState::Runnable, "swapper", "my app"),
+        (684_944_000, 1, TaskState::Sleeping, "my app", "swapper"),
+    ];
+    assert_eq!(switches(&trace), wanted);
+    assert_eq!((trace.loss.unreadable, trace.loss.skipped), (0, 1), "{:?}", trace.loss.first);
+    let stacks: Vec<_> = trace
+        .events()
+        .filter_map(|event| match event.kind {
+            EventKind::Stack { label, .. } => Some((event.time_ns / 1_000, trace.label(label))),
+            _ => None,
+        })
+        .collect();
+    // An address alone is no call chain.
+    let wanted = [(684_943_800, "main;void"), (684_944_000, "futex_wait;schedule;__schedule")];
+    assert_eq!(stacks, wanted);
+    let wakes_in_interrupt = |event: fairground_trace::Event| matches!(event.kind, EventKind::Waking { waker, .. } if waker.is_idle());
+    assert!(trace.events().any(wakes_in_interrupt));
+    assert_eq!(trace.tasks()[1].nice, Some(-10));
+}
+
+#[test]
+fn samples_without_their_fields() {
+    let text = include_str!("samples/text/simpleperf.txt");
+    let without = |line: &&str| !line.starts_with("\t\t") && *line != "\ttracing data:";
+    let text: String = text.lines().filter(without).map(|line| format!("{line}\n")).collect();
+    let said = read("sample", text.as_bytes()).expect_err("no fields").to_string();
+    assert!(said.contains("no scheduling event in"), "{said}");
+    assert!(said.contains("3 not readable"), "{said}");
+    assert!(said.contains("line 6: sched_switch without its fields"), "{said}");
+    assert!(said.contains("--show_tracing_data"), "{said}");
+    // Samples of cycles alone.
+    let cycles =
+        "app\t7/7 [001] 1.500000: 571042 cpu-cycles:u:\n\t    706b4e14 work (/app/libwork.so)\n\n";
+    let said = read("sample", cycles.as_bytes()).expect_err("no switch").to_string();
+    assert!(said.contains("no scheduling event in 3 lines (0 not readable, 1 of kinds"), "{said}");
+    // Forms without CPUs.
+    for text in
+        ["sample:\n  event_type: sched:sched_switch\n", "magic: PERFILE2\nheader_size: 104\n"]
+    {
+        let said = read("sample", text.as_bytes()).expect_err("refused").to_string();
+        assert!(said.contains("simpleperf") && said.contains("--show_tracing_data"), "{said}");
+    }
+}

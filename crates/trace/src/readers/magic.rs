@@ -13,11 +13,12 @@ type Known = (usize, &'static [u8], &'static str, &'static str);
 
 const METADATA: &str = "the description of a CTF trace";
 const GIVE_FOLDER: &str = "give the folder in which it is";
+const GIVE_SAMPLES: &str = "give its perf.data, or the text of `report_sample.py --show_tracing_data` (recorded with -e sched:sched_switch)";
 const TAR: &str = "a tar archive";
 const GIVE_TEXT: &str = "print the events with its own tool, and give that text";
 
 /// Forms with bytes of their own, the longer ones first where one begins like another.
-const KNOWN: [Known; 31] = [
+const KNOWN: [Known; 35] = [
     (0, GZIP, "gzip within gzip", "decompress it with `gzip -dc FILE`"),
     (0, b"\x28\xb5\x2f\xfd", "zstd", "decompress it with `zstd -dc FILE`"),
     (0, b"\xfd7zXZ\0", "xz", "decompress it with `xz -dc FILE`"),
@@ -37,12 +38,16 @@ const KNOWN: [Known; 31] = [
     (0, b"\xc1\x1f\xfc\xc1", "a stream of a CTF trace", GIVE_FOLDER),
     (0, b"\xc1\xfc\x1f\xc1", "a stream of a CTF trace", GIVE_FOLDER),
     (0, b"\x7fELF", "a program", "give the recording that was made of it"),
+    (0, b"SIMPLEPERF", "a report of simpleperf, without CPUs", GIVE_SAMPLES),
+    (0, b"sample:\n", "a report of simpleperf, without CPUs", GIVE_SAMPLES),
+    (0, b"context_switch:\n", "a report of simpleperf, without CPUs", GIVE_SAMPLES),
     (
         0,
-        b"SIMPLEPERF",
-        "a report of simpleperf, without events of the scheduler",
-        "give its perf.data",
+        b"magic: PERFILE2\n",
+        "what `simpleperf dump` prints, without the fields of events",
+        GIVE_SAMPLES,
     ),
+    (0, b"Cmdline: ", "a profile of simpleperf, without events", GIVE_SAMPLES),
     (0, b"\x0a\x0d\x0d\x0a", "a capture of network packets", "give a recording of the scheduler"),
     (0, b"\xd4\xc3\xb2\xa1", "a capture of network packets", "give a recording of the scheduler"),
     (0, b"\xa1\xb2\xc3\xd4", "a capture of network packets", "give a recording of the scheduler"),

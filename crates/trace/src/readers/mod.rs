@@ -46,6 +46,7 @@ mod parts;
 mod perf_data;
 mod perfetto;
 mod renames;
+mod simpleperf;
 mod stack_text;
 mod start;
 mod state_bits;

@@ -28,6 +28,8 @@ pub(super) struct StackText {
     comm: String,
     /// Called before caller.
     frames: Vec<String>,
+    /// They have addresses: perf's form.
+    has_addresses: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,7 @@ impl StackText {
         if self.owner.is_none() {
             return Frame::Orphan;
         }
+        self.has_addresses = !text.trim_start().starts_with("=> ");
         if self.frames.len() < FRAMES_MAX {
             self.frames.push(function.to_owned());
         }
@@ -63,9 +66,13 @@ impl StackText {
         let Some(Owner { cpu, time_ns, pid }) = owner.filter(|_| !self.frames.is_empty()) else {
             return;
         };
-        self.frames.reverse();
-        let folded = self.frames.join(";");
-        self.frames.clear();
+        let mut frames = std::mem::take(&mut self.frames);
+        if frames.len() == 1 && self.has_addresses {
+            // No call chain: where the CPU was.
+            return;
+        }
+        frames.reverse();
+        let folded = frames.join(";");
         let running = pid.map(|pid| Named { pid, comm: &self.comm, prio: None });
         let interner = &mut collector.interner;
         let mut tasks = Tasks { interner, running, in_interrupt: false };

@@ -101,7 +101,9 @@ impl Tasks<'_> {
     /// The function, `name+0x2a/0x90` or an address, in which a task waits uninterruptibly, or waited until it is woken
     /// now (`sched_blocked_reason`): as much of its stack as is known.
     pub(super) fn blocked(&mut self, pid: u32, caller: &str) -> Stated {
-        let is_known = pid != 0 && caller.bytes().any(|byte| !matches!(byte, b'0' | b'x'));
+        // simpleperf prints addresses as decimal numbers.
+        let is_number = caller.bytes().all(|byte| byte.is_ascii_digit());
+        let is_known = pid != 0 && !is_number && caller.trim_start_matches(['0', 'x']) != "";
         let Some(function) = function(caller).filter(|_| is_known) else { return Stated::Other };
         let task = self.by_pid(pid);
         Stated::WithText(EventKind::Stack { task, label: NO_LABEL }, function.to_owned())

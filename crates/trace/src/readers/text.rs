@@ -1,4 +1,4 @@
-//! Recordings as text: `perf sched script`, `perf script`, ftrace, `trace-cmd report` and babeltrace.
+//! Recordings as text: `perf sched script`, `perf script`, ftrace, `trace-cmd report`, simpleperf and babeltrace.
 //!
 //! In all of them a line is one event, with the kernel's fields; the columns before the event differ. One reader parses
 //! them all, and decides line by line.
@@ -13,6 +13,7 @@ use super::expand::Expands;
 use super::header::{self, Remark};
 use super::interner::Named;
 use super::lines::{self, End, Lines};
+use super::simpleperf::{Sample, SampleText};
 use super::stack_text::{Frame, StackText};
 use super::stated::Tasks;
 use super::{babeltrace, fields, line, no_machine};
@@ -25,6 +26,7 @@ const STACK: &str = "kernel_stack";
 #[derive(Debug, Default)]
 struct State {
     stack: StackText,
+    sample: SampleText,
     lttng: LttngText,
     clock: Clock,
 }
@@ -59,7 +61,7 @@ pub(super) fn read(
         }
     }
     release(&mut collector, &mut state);
-    state.stack.end(&mut collector);
+    end(&mut collector, &mut state);
     if collector.read == 0 {
         return Err(ReadError::Empty { name: name.to_owned() });
     }
@@ -112,41 +114,71 @@ fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
         collector.lost_somewhere(count);
         return collector.first(|| format!("the tracer discarded {count} events"));
     }
-    let stack = &mut state.stack;
     // Old systrace pages have the text as a string of JavaScript, over many lines.
     let text = text.strip_suffix("\\n\\").unwrap_or(text);
     let (source, text) = line::split_source(text);
     if !collector.reads_source(source, text) {
         return;
     }
+    if state.sample.take(text) {
+        return;
+    }
     if let Some(remark) = header::remark(text) {
-        stack.end(collector);
+        end(collector, state);
         return take_remark(collector, remark);
     }
     // An event first: its task may be called like an address.
     let line = match line::parse(text) {
         Ok(line) => line,
-        Err(why) => match stack.take(text) {
+        Err(why) => match state.stack.take(text) {
             Frame::Taken => return,
             Frame::Orphan => return take_remark(collector, Remark::OtherRecord),
             Frame::None => {
-                stack.end(collector);
+                end(collector, state);
                 return collector.unreadable_text(why, text);
             }
         },
     };
-    stack.end(collector);
+    end(collector, state);
     let time_ns = state.clock.time_ns(line.time_ns);
+    if state.sample.hold(collector.position.1, time_ns, &line) {
+        return state.stack.begin(&line);
+    }
     let running = line.pid.map(|pid| Named { pid, comm: line.comm, prio: None });
     let in_interrupt = line.in_interrupt;
     let mut tasks = Tasks { interner: &mut collector.interner, running, in_interrupt };
     let Some(stated) = fields::parse(line.event, line.fields, &mut tasks) else {
         return collector.unreadable_text(&format!("{} without its fields", line.event), text);
     };
-    stack.begin(&line);
+    state.stack.begin(&line);
     if line.event != STACK {
         collector.add(line.cpu, time_ns, stated);
     }
+}
+
+/// Ends the event of the lines before: its fields, then its stack.
+fn end(collector: &mut Collector, state: &mut State) {
+    if let Some(sample) = state.sample.end() {
+        take_sample(collector, &sample);
+    }
+    state.stack.end(collector);
+}
+
+fn take_sample(collector: &mut Collector, sample: &Sample) {
+    let here = collector.position;
+    collector.position.1 = sample.at;
+    let running = sample.pid.map(|pid| Named { pid, comm: &sample.comm, prio: None });
+    let in_interrupt = sample.in_interrupt;
+    let mut tasks = Tasks { interner: &mut collector.interner, running, in_interrupt };
+    match fields::parse(&sample.event, &sample.fields, &mut tasks) {
+        Some(stated) => collector.add(sample.cpu, sample.time_ns, stated),
+        None => collector.unreadable(&format!(
+            "{} without its fields (print with `perf script`, or `report_sample.py \
+             --show_tracing_data` of simpleperf)",
+            sample.event
+        )),
+    }
+    collector.position = here;
 }
 
 fn take_remark(collector: &mut Collector, remark: Remark) {
