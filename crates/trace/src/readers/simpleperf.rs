@@ -2,11 +2,11 @@
 //! fields; they stand below it and its frames, a line each.
 //!
 //! ```text
-//! app	7/7 [001] 1.500000: 1 sched:sched_switch:
-//! 	ffffffc010a5b0c4 __schedule ([kernel.kallsyms])
-//! 	tracing data:
-//! 		common_pid : 7
-//! 		prev_comm : app
+//! app    7/7 [001] 1.500000: 1 sched:sched_switch:
+//!     ffffffc010a5b0c4 __schedule ([kernel.kallsyms])
+//!     tracing data:
+//!         common_pid : 7
+//!         prev_comm : app
 //! ```
 
 use super::line::Line;

@@ -103,7 +103,7 @@ impl Tasks<'_> {
     pub(super) fn blocked(&mut self, pid: u32, caller: &str) -> Stated {
         // simpleperf prints addresses as decimal numbers.
         let is_number = caller.bytes().all(|byte| byte.is_ascii_digit());
-        let is_known = pid != 0 && !is_number && caller.trim_start_matches(['0', 'x']) != "";
+        let is_known = pid != 0 && !is_number && !caller.trim_start_matches(['0', 'x']).is_empty();
         let Some(function) = function(caller).filter(|_| is_known) else { return Stated::Other };
         let task = self.by_pid(pid);
         Stated::WithText(EventKind::Stack { task, label: NO_LABEL }, function.to_owned())

@@ -330,8 +330,11 @@ pub(crate) fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     }
 }
 
+/// Files of a trace: names and contents.
+pub(crate) type CtfFiles = Vec<(String, Vec<u8>)>;
+
 /// A trace that lists tasks when it begins. Its events have the context `tid`.
-pub(crate) fn dumped() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn dumped() -> CtfFiles {
     let mut stream = CtfStream::new(0, false);
     stream.in_task(99);
     stream.process_state(900, (7, "early"));
@@ -345,14 +348,14 @@ pub(crate) fn dumped() -> Vec<(String, Vec<u8>)> {
 }
 
 /// The trace of a program: its description, without a stream.
-pub(crate) fn of_program() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn of_program() -> CtfFiles {
     let text = metadata(false).replace("domain = \"kernel\"", "domain = \"ust\"");
     let (head, _) = text.split_once("event {").expect("events");
     vec![("metadata".to_owned(), head.as_bytes().to_vec())]
 }
 
 /// A tar archive with these files in folders.
-pub(crate) fn tars(folders: &[(&str, Vec<(String, Vec<u8>)>)]) -> Vec<u8> {
+pub(crate) fn tars(folders: &[(&str, CtfFiles)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (folder, files) in folders {
         let archive = tar(folder, files);

@@ -36,13 +36,17 @@ pub(crate) struct PerfFile {
     /// Counts are those of a group.
     pub(crate) group: bool,
     pub(crate) records: Vec<u8>,
+    /// The flags of the next records (`PERF_RECORD_MISC_…`).
+    pub(crate) misc: u16,
+    /// The kernel's descriptions are a record, as of simpleperf.
+    pub(crate) is_of_simpleperf: bool,
 }
 
 type Prev<'a> = (u32, &'a [u8; 4], u64);
 
 impl PerfFile {
     fn record(&mut self, kind: u32, body: Vec<u8>) {
-        self.record_with(kind, 0, body);
+        self.record_with(kind, self.misc, body);
     }
 
     fn record_with(&mut self, kind: u32, misc: u16, mut body: Vec<u8>) {
@@ -105,6 +109,32 @@ impl PerfFile {
         self.record(COMM, body);
     }
 
+    /// A sample of an event that is no tracepoint, among such that are.
+    pub(crate) fn cycles(&mut self, time_ns: u64, cpu: u32, pid: u32) {
+        let mut body = Self::id(time_ns, cpu, pid);
+        // The kernel writes four bytes in place of a tracepoint's.
+        body.extend([4_u32, 0].map(u32::to_le_bytes).concat());
+        self.record(SAMPLE, body);
+    }
+
+    /// A record of simpleperf's own, which may be longer than others.
+    pub(crate) fn own_of_simpleperf(&mut self, number: u32, body: &[u8]) {
+        let size = 8 + body.len() as u32;
+        self.records.extend((32768 + number).to_le_bytes());
+        self.records.extend([(size >> 16) as u16, size as u16].map(u16::to_le_bytes).concat());
+        self.records.extend(body);
+    }
+
+    /// The kernel's descriptions, as simpleperf writes them.
+    pub(crate) fn described_in_record(&mut self) {
+        let described = self.dat.tracing_data("0.5");
+        let size = described.len() as u32;
+        let mut body = [&size.to_le_bytes()[..], &described].concat();
+        body.resize(4 + described.len().next_multiple_of(64), 0);
+        self.own_of_simpleperf(9, &body);
+        self.is_of_simpleperf = true;
+    }
+
     /// The same as perf writes it into a pipe.
     pub(crate) fn pipe(&self) -> Vec<u8> {
         let file = self.bytes();
@@ -148,7 +178,7 @@ impl PerfFile {
             0,
         ];
         head.iter().for_each(|word| out.extend(word.to_le_bytes()));
-        out.push(TRACING_DATA);
+        out.push(if self.is_of_simpleperf { 0 } else { TRACING_DATA });
         out.resize(HEAD_BYTES as usize, 0);
         // A tracepoint.
         out.extend([2_u32.to_le_bytes(), (ATTRIBUTE_BYTES as u32).to_le_bytes()].concat());
@@ -159,6 +189,9 @@ impl PerfFile {
         out.extend([0; 16]);
         assert_eq!(out.len() as u64, data_at);
         out.extend(&self.records);
+        if self.is_of_simpleperf {
+            return out;
+        }
         let described = self.dat.tracing_data("0.6");
         let at = out.len() as u64 + 16;
         out.extend([at.to_le_bytes(), (described.len() as u64).to_le_bytes()].concat());

@@ -18,6 +18,7 @@ pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
     let (head, [first, second]) = perf_threads();
     all.extend([
         ("perf/pipe.data".to_owned(), perf_sample().pipe()),
+        ("perf/simpleperf.data".to_owned(), simpleperf(64).bytes()),
         ("perf/threads/data".to_owned(), head.bytes()),
         ("perf/threads/data.0".to_owned(), first.records),
         ("perf/threads/data.1".to_owned(), second.records),
@@ -70,6 +71,21 @@ pub(crate) fn perf_threads() -> (PerfFile, [PerfFile; 2]) {
     let mut head = PerfFile::default();
     head.comm(500, 7, "seven");
     (head, threads)
+}
+
+/// As simpleperf writes: its own records, one of them with so many bytes, and a sample of cycles.
+pub(crate) fn simpleperf(symbol_bytes: usize) -> PerfFile {
+    /// `KERNEL_SYMBOL` and `EVENT_ID`.
+    const OTHERS: [u32; 2] = [1, 6];
+    let mut file = PerfFile::default();
+    file.own_of_simpleperf(OTHERS[0], &vec![0; symbol_bytes]);
+    file.described_in_record();
+    file.switch(1_000, 0, (0, b"swap", 0), (7, b"sev\0"));
+    file.cycles(1_500, 0, 7);
+    file.switch(2_000, 0, (7, b"sev\0", 1), (0, b"swap"));
+    file.own_of_simpleperf(OTHERS[1], &[0; 16]);
+    file.switch(2_500, 0, (0, b"swap", 0), (7, b"sev\0"));
+    file
 }
 
 /// As Android's `traced` writes: the kernel's release, columns of switches and wake-ups, the process tree.

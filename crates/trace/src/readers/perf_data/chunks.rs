@@ -3,6 +3,7 @@
 use std::io::{self, Read, Take};
 
 use super::super::binary::{Endian, Why};
+use super::simpleperf;
 
 /// Kind, flags and size.
 pub(super) const RECORD_HEAD_BYTES: usize = 8;
@@ -115,14 +116,19 @@ impl<R: Read> Chunks<R> {
 
     /// The next chunk, in the memory that is given; `None` at the end.
     pub(super) fn next(&mut self, mut bytes: Vec<u8>) -> Option<Chunk> {
-        let filled = self.fill(&mut bytes);
-        let (len, ends_round, other_bytes) = self.whole_records(&bytes[..filled]);
-        self.rest.clear();
-        self.rest.extend_from_slice(&bytes[len..filled]);
-        let chunk = Chunk { at: self.at, bytes, len, ends_round };
-        self.at += len as u64;
-        self.skip(other_bytes);
-        (len > 0).then_some(chunk)
+        loop {
+            let filled = self.fill(&mut bytes);
+            let (len, ends_round, other_bytes) = self.whole_records(&bytes[..filled]);
+            self.rest.clear();
+            self.rest.extend_from_slice(&bytes[len..filled]);
+            let at = self.at;
+            self.at += len as u64;
+            self.skip(other_bytes);
+            if len > 0 || other_bytes == 0 {
+                let chunk = Chunk { at, bytes, len, ends_round };
+                return (len > 0).then_some(chunk);
+            }
+        }
     }
 
     /// Reads until there is enough for a chunk, or the input ends. Returns the number of bytes.
@@ -161,6 +167,9 @@ impl<R: Read> Chunks<R> {
         let mut len = 0;
         while len < self.chunk_bytes && len < read.len() {
             let (at, rest) = (self.at + len as u64, &read[len..]);
+            if let Some(other_bytes) = self.own_of_simpleperf(rest) {
+                return (len, false, other_bytes);
+            }
             let record = match RawRecord::split(rest, at, self.endian) {
                 Ok((record, _)) => record,
                 Err(size) => {
@@ -198,6 +207,13 @@ impl<R: Read> Chunks<R> {
         (len, false, 0)
     }
 
+    /// The bytes of a record that only simpleperf reads.
+    fn own_of_simpleperf(&self, rest: &[u8]) -> Option<u64> {
+        let kind = self.endian.u32(rest, 0)?;
+        let size = simpleperf::own_size(kind, rest, self.endian)?;
+        Some(size).filter(|size| *size >= RECORD_HEAD_BYTES as u64)
+    }
+
     /// Goes over bytes that are no records.
     fn skip(&mut self, bytes: u64) {
         let at = self.at;
@@ -208,7 +224,9 @@ impl<R: Read> Chunks<R> {
         let skipped = io::copy(&mut self.input.by_ref().take(rest), &mut io::sink());
         if skipped.ok() != Some(rest) {
             self.has_ended = true;
-            self.cut(format!("byte {at}: {bytes} bytes of hardware traces are cut off"));
+            self.cut(format!(
+                "byte {at}: {bytes} bytes, of hardware traces or simpleperf, are cut off"
+            ));
         }
     }
 }

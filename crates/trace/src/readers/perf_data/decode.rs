@@ -1,6 +1,8 @@
 //! Decodes chunks of records independently, one decoder per thread: samples into events, and records with task names
 //! and lost events.
 
+use std::ops::RangeInclusive;
+
 use super::super::batch::{Batch, StatedLoss};
 use super::super::binary::Decoder;
 use super::super::interner::{Interner, Named};
@@ -20,8 +22,15 @@ const RECORD_SAMPLE: u32 = 9;
 const RECORD_LOST_SAMPLES: u32 = 13;
 /// Records of perf itself begin here.
 const RECORD_USER: u32 = 64;
+/// `PERF_RECORD_MISC_CPUMODE_MASK`, with `PERF_RECORD_MISC_GUEST_KERNEL` and `PERF_RECORD_MISC_GUEST_USER`. A sample of
+/// a tracepoint with these modes is the host's: of an interrupt that arrived while a guest ran.
+const MISC_MODE: u16 = 7;
+const GUEST_MODES: RangeInclusive<u16> = 4..=5;
 /// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: the recorder's filter dropped them.
 const MISC_DROPPED: u16 = 1 << 15;
+
+/// The kernel gives a sample of any other event so many bytes in place of a tracepoint's.
+const NO_EVENT_BYTES: usize = 4;
 
 /// Decodes chunks.
 #[derive(Clone, Debug)]
@@ -58,8 +67,8 @@ impl ChunkDecoder<'_> {
     /// The error says why the sample is unreadable.
     fn sample(&mut self, record: &RawRecord<'_>, batch: &mut Batch) -> Result<(), String> {
         let sample = self.file.attributes.sample(record.body)?;
-        let Some(Sample { time_ns, cpu, tid, event }) = sample.filter(|it| it.cpu < CPUS_MAX)
-        else {
+        let is_used = |it: &Sample<'_>| it.cpu < CPUS_MAX && it.event.len() > NO_EVENT_BYTES;
+        let Some(Sample { time_ns, cpu, tid, event }) = sample.filter(is_used) else {
             // An event that is no tracepoint, or one without the columns that perf sched asks for.
             batch.skipped += 1;
             return Ok(());
@@ -76,6 +85,8 @@ impl ChunkDecoder<'_> {
         let (time_ns, cpu) = self.file.attributes.time_and_cpu(body);
         let cpu = cpu.filter(|cpu| *cpu < CPUS_MAX);
         match record.kind {
+            // Tasks of a guest have numbers of their own (`perf inject --guest-data`).
+            RECORD_COMM | RECORD_FORK if GUEST_MODES.contains(&(record.misc & MISC_MODE)) => {}
             RECORD_COMM => {
                 let name = body.get(8..)?.split(|byte| *byte == 0).next().unwrap_or_default();
                 let name = Rename::To(String::from_utf8_lossy(name).into());

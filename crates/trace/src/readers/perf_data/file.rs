@@ -31,7 +31,7 @@ const DATA_AT: usize = 40;
 /// The bytes before and behind the data.
 #[derive(Debug)]
 pub(super) struct Sections {
-    endian: Endian,
+    pub(super) endian: Endian,
     head: Vec<u8>,
     tail: Vec<u8>,
     /// Where the tail begins in the file.

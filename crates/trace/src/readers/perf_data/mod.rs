@@ -9,6 +9,7 @@ mod decode;
 mod file;
 mod pipe;
 mod pipeline;
+mod simpleperf;
 #[cfg(test)]
 mod tests;
 
@@ -98,7 +99,11 @@ fn read_all(
     let failed = |source| ReadError::Io { name: name.to_owned(), source };
     let sections = Sections::read(&mut input).map_err(failed)?;
     let file = PerfFile::parse(&sections).map_err(damaged)?;
-    let Some(described) = file.tracing_data else {
+    let in_record = match file.tracing_data {
+        Some(_) => None,
+        None => simpleperf::tracing_data(&mut input, &sections),
+    };
+    let Some(described) = file.tracing_data.or(in_record.as_deref()) else {
         return Err(damaged(
             "it holds no tracepoints, or it is cut off: the kernel's descriptions of events stand \
              at its end"
