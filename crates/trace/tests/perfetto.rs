@@ -1,7 +1,7 @@
 //! What is written for Perfetto, read again by a decoder that knows only protobuf's wire format and the field numbers
 //! of `perfetto_trace.proto`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -146,9 +146,12 @@ proptest! {
     fn the_kernels_events_come_back(trace in traces()) {
         let bytes = written(&trace, &[]);
         prop_assert_eq!(found(&bytes), expected(&trace));
-        let births = trace.events().filter(|e| matches!(e.kind, EventKind::Fork { .. })).count();
+        let births: BTreeSet<_> = trace.events().filter_map(|e| match e.kind {
+            EventKind::Fork { child: task, .. } | EventKind::WakeupNew { task, .. } => Some(task),
+            _ => None,
+        }).filter(|task| !task.is_idle()).collect();
         let new = kernel_events(&bytes).iter().filter(|event| event.3 == NEWTASK).count();
-        prop_assert_eq!(new, births);
+        prop_assert_eq!(new, births.len());
     }
 
     /// The others come back as values and instants on tracks that are described before they are used; lost events as a
@@ -230,6 +233,44 @@ fn a_preempted_task_has_an_instant_that_names_the_other() {
     assert_eq!(instant.text(23), "preempted");
     let by = instant.messages(4)[0];
     assert_eq!((by.text(10), by.text(6)), ("by", "other 8"));
+}
+
+/// A pid means for Perfetto the task that has it at the time of a packet. So a task that is born in the trace is not in
+/// the process tree at its start, and its track is described when it is first used.
+#[test]
+fn a_task_begins_where_it_is_born() {
+    let mut trace = Trace::new(1);
+    let old = trace.add_task(TaskInfo::new(7, "old"));
+    let [forked, woken] =
+        [(8, "forked"), (9, "woken")].map(|(pid, comm)| trace.add_task(TaskInfo::new(pid, comm)));
+    let label = trace.intern("done");
+    for (time_ns, kind) in [
+        (1, EventKind::Switch { prev: TaskId::IDLE, prev_state: TaskState::Runnable, next: old }),
+        (2, EventKind::Fork { parent: old, child: forked }),
+        (2, EventKind::WakeupNew { task: forked, target_cpu: 0 }),
+        (3, EventKind::WakeupNew { task: woken, target_cpu: 0 }),
+        (4, EventKind::Mark { task: forked, label, value: 1 }),
+    ] {
+        trace.push(Event { time_ns, cpu: 0, insns: 0, kind });
+    }
+    let mut lag = Counter::new(CounterOf::Task(woken), "lag", CounterUnit::Ns);
+    lag.set(5, 1);
+    let bytes = written(&trace, &[lag]);
+    let packets = packets(&bytes);
+    let tree: Vec<_> =
+        packets.iter().flat_map(|packet| packet.messages(2)).flat_map(|t| t.messages(1)).collect();
+    assert_eq!(tree.iter().map(|process| process.number(1)).collect::<Vec<_>>(), [Some(7)]);
+    let born: Vec<_> = kernel_events(&bytes)
+        .into_iter()
+        .filter(|event| event.3 == NEWTASK)
+        .map(|(_, time_ns, parent, _, new)| (time_ns, parent, new.number(1).unwrap()))
+        .collect();
+    assert_eq!(born, [(2, 7, 8), (3, 0, 9)]);
+    let described: Vec<_> = packets
+        .iter()
+        .flat_map(|packet| packet.messages(60).into_iter().map(|_| packet.number(8)))
+        .collect();
+    assert_eq!(described, [Some(4), Some(4), Some(5), Some(5)]);
 }
 
 #[test]

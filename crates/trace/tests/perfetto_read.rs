@@ -1,8 +1,9 @@
 //! Traces of Perfetto are read: our own, and what Android, systing and `traced` write.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
-use fairground_trace::{EventKind, Trace, read, read_machine, write_perfetto};
+use fairground_trace::{EventKind, TaskId, Trace, read, read_machine, write_perfetto};
 use proptest::prelude::*;
 
 use crate::support::any_trace::traces;
@@ -53,11 +54,22 @@ proptest! {
             let count = |trace: &Trace, of: fn(&EventKind) -> bool| {
                 trace.events().filter(|event| of(&event.kind)).count()
             };
-            let all: [fn(&EventKind) -> bool; 6] = [
+            // A task that is new without a fork is written as one of the idle task.
+            let tasks = |of: fn(EventKind) -> Option<TaskId>| {
+                let named = ours.events().filter_map(|event| of(event.kind));
+                named.filter(|task| !task.is_idle()).collect::<BTreeSet<_>>()
+            };
+            let forked = tasks(|kind| match kind { EventKind::Fork { child, .. } => Some(child), _ => None });
+            let new = tasks(|kind| match kind { EventKind::WakeupNew { task, .. } => Some(task), _ => None });
+            let forks = count(&ours, |kind| matches!(kind, EventKind::Fork { .. }));
+            prop_assert_eq!(
+                count(&back, |kind| matches!(kind, EventKind::Fork { .. })),
+                forks + new.difference(&forked).count()
+            );
+            let all: [fn(&EventKind) -> bool; 5] = [
                 |kind| matches!(kind, EventKind::Switch { .. }),
                 |kind| matches!(kind, EventKind::Waking { .. }),
                 |kind| matches!(kind, EventKind::Wakeup { .. }),
-                |kind| matches!(kind, EventKind::Fork { .. }),
                 |kind| matches!(kind, EventKind::Tick { .. }),
                 |kind| matches!(kind, EventKind::CgroupMove { .. }),
             ];

@@ -6,12 +6,14 @@
 //! and marks below the task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of
 //! tunables.
 //!
-//! No event has a thread group, so each task is a process of its own. The next bundle of a CPU flags its lost events,
+//! No event has a thread group, so each task is a process of its own: one that the trace shows the birth of begins there
+//! (`task_newtask`), every other is in the process tree at the start. The next bundle of a CPU flags its lost events,
 //! and the `FtraceStats` at the end have their number.
 
 mod messages;
 mod tracks;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use prost::Message;
@@ -113,6 +115,8 @@ struct Writer<'a, W> {
     bundles: Vec<Bundle>,
     /// Lost events of each CPU.
     lost: Vec<u64>,
+    /// Tasks whose birth is still to be written, and whether it is a fork.
+    unborn: HashMap<TaskId, bool>,
 }
 
 impl<'a, W: Write> Writer<'a, W> {
@@ -124,6 +128,7 @@ impl<'a, W: Write> Writer<'a, W> {
             tracks: Tracks::default(),
             bundles: std::iter::repeat_with(Bundle::default).take(cpus).collect(),
             lost: vec![0; cpus],
+            unborn: births(trace),
         }
     }
 
@@ -136,7 +141,9 @@ impl<'a, W: Write> Writer<'a, W> {
         self.packet(None, Data::SystemInfo(SystemInfo { num_cpus: trace.cpus }))?;
         let start = stats(START, &vec![0; self.lost.len()]);
         self.packet(None, start)?;
-        let processes = trace.tasks().iter().skip(1).map(|task| Process {
+        let tasks = (0..).map(TaskId).zip(trace.tasks()).skip(1);
+        let old = tasks.filter(|(id, _)| !self.unborn.contains_key(id));
+        let processes = old.map(|(_, task)| Process {
             pid: Some(task.pid as i32),
             cmdline: vec![task.comm.clone()],
             cmdline_is_comm: Some(true),
@@ -148,17 +155,22 @@ impl<'a, W: Write> Writer<'a, W> {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let running = self.view.running(event);
         self.view.note(event);
+        if let Some((task, is_fork)) = newborn(event.kind)
+            && self.unborn.get(&task) == Some(&is_fork)
+        {
+            self.unborn.remove(&task);
+            // From this Perfetto knows that a pid is another task now, and that it is runnable.
+            let new = TaskNewtask { pid: self.pid(task), comm: self.comm(task), clone_flags: 0 };
+            let parent = if is_fork { running } else { TaskId::IDLE };
+            self.ftrace(event, parent, Ftrace::TaskNewtask(new))?;
+        }
         match event.kind {
             EventKind::Fork { parent, child } => {
-                // From the first Perfetto knows that a pid is another task now.
-                let (pid, comm) = (self.pid(child), self.comm(child));
-                let new = TaskNewtask { pid, comm: comm.clone(), clone_flags: 0 };
-                self.ftrace(event, running, Ftrace::TaskNewtask(new))?;
                 let fork = SchedProcessFork {
                     parent_comm: self.comm(parent),
                     parent_pid: self.pid(parent),
-                    child_comm: comm,
-                    child_pid: pid,
+                    child_comm: self.comm(child),
+                    child_pid: self.pid(child),
                 };
                 self.ftrace(event, running, Ftrace::SchedProcessFork(fork))
             }
@@ -284,6 +296,25 @@ impl<'a, W: Write> Writer<'a, W> {
     fn comm_on(&self, task: TaskId, cpu: u32) -> String {
         if task.is_idle() { format!("swapper/{cpu}") } else { self.comm(task) }
     }
+}
+
+/// The tasks that a trace shows the birth of, and whether by a fork.
+fn births(trace: &Trace) -> HashMap<TaskId, bool> {
+    let mut births = HashMap::new();
+    for (task, is_fork) in trace.events().filter_map(|event| newborn(event.kind)) {
+        *births.entry(task).or_insert(is_fork) |= is_fork;
+    }
+    births
+}
+
+/// The task that an event shows the birth of, and whether by a fork.
+fn newborn(kind: EventKind) -> Option<(TaskId, bool)> {
+    let (task, is_fork) = match kind {
+        EventKind::Fork { child, .. } => (child, true),
+        EventKind::WakeupNew { task, .. } => (task, false),
+        _ => return None,
+    };
+    (!task.is_idle()).then_some((task, is_fork))
 }
 
 fn stats(phase: i32, lost: &[u64]) -> Data {

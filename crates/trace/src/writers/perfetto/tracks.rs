@@ -50,7 +50,7 @@ impl Tracks {
         mut packet: impl FnMut(Option<u64>, Data) -> io::Result<()>,
     ) -> io::Result<()> {
         let Some((key, described)) = described(event, trace) else { return Ok(()) };
-        let uuid = self.track(key, trace, &mut packet)?;
+        let uuid = self.track(key, event.time_ns, trace, &mut packet)?;
         let track_event = TrackEvent { track_uuid: Some(uuid), ..described };
         let mut write = |track_event| packet(Some(event.time_ns), Data::TrackEvent(track_event));
         match event.kind {
@@ -74,10 +74,11 @@ impl Tracks {
         trace: &Trace,
         mut packet: impl FnMut(Option<u64>, Data) -> io::Result<()>,
     ) -> io::Result<()> {
+        let first_ns = counter.points.first().map_or(trace.start_ns, |(time_ns, _)| *time_ns);
         let (name, parent_uuid) = match counter.of {
             CounterOf::Cpu(cpu) => (format!("CPU {cpu} {}", counter.name), None),
             CounterOf::Task(task) => {
-                let parent = self.track(Key::Task(task), trace, &mut packet)?;
+                let parent = self.track(Key::Task(task), first_ns, trace, &mut packet)?;
                 (counter.name.clone(), Some(parent))
             }
         };
@@ -97,7 +98,7 @@ impl Tracks {
             counter: Some(described),
             ..TrackDescriptor::default()
         };
-        packet(None, Data::TrackDescriptor(descriptor))?;
+        packet(Some(first_ns), Data::TrackDescriptor(descriptor))?;
         for (time_ns, value) in &counter.points {
             let track_event = TrackEvent {
                 kind: Some(COUNTER),
@@ -110,10 +111,11 @@ impl Tracks {
         Ok(())
     }
 
-    /// The number of a track, described if it is new.
+    /// The number of a track, described at this time if it is new: Perfetto takes a pid for the task that has it then.
     fn track(
         &mut self,
         key: Key,
+        time_ns: u64,
         trace: &Trace,
         packet: &mut impl FnMut(Option<u64>, Data) -> io::Result<()>,
     ) -> io::Result<u64> {
@@ -131,12 +133,14 @@ impl Tracks {
                 });
             }
             Key::Mark(task, label) => {
-                descriptor.parent_uuid = Some(self.track(Key::Task(task), trace, packet)?);
+                descriptor.parent_uuid =
+                    Some(self.track(Key::Task(task), time_ns, trace, packet)?);
                 descriptor.name = Some(trace.label(label).to_owned());
                 descriptor.counter = Some(CounterDescriptor::default());
             }
             Key::Stacks(task) => {
-                descriptor.parent_uuid = Some(self.track(Key::Task(task), trace, packet)?);
+                descriptor.parent_uuid =
+                    Some(self.track(Key::Task(task), time_ns, trace, packet)?);
                 descriptor.name = Some("stacks".to_owned());
             }
             Key::Callbacks(cpu) => descriptor.name = Some(format!("CPU {cpu} callbacks")),
@@ -147,7 +151,7 @@ impl Tracks {
         self.last += 1;
         descriptor.uuid = Some(self.last);
         self.uuids.insert(key, self.last);
-        packet(None, Data::TrackDescriptor(descriptor))?;
+        packet(Some(time_ns), Data::TrackDescriptor(descriptor))?;
         Ok(self.last)
     }
 }
