@@ -64,6 +64,43 @@ inst:          <idle>-0     [000]    12.000000: sched_switch:         swapper/0:
     assert_eq!(ran, ["a", "swapper", "tmux: client", "swapper"]);
 }
 
+/// `trace-cmd report` writes the name of a file or instance once for a loss and the event behind it, and blanks where
+/// the others have a name.
+#[test]
+fn a_loss_and_the_event_behind_it_name_their_source_once() {
+    let text = "\
+cpus=1
+              <idle>-0     [000]    10.000000: sched_switch:         swapper/0:0 [120] R ==> a:11 [120]
+      CPU:0 [7 EVENTS DROPPED]
+                   a-11    [000]    10.010000: sched_switch:         a:11 [120] S ==> swapper/0:0 [120]
+";
+    let top = trace(text);
+    assert_eq!((top.loss.unreadable, lost(&top)), (0, vec![(10_000_000, 0, 7)]));
+    let other = "\
+guest.dat: CPU:0 [9 EVENTS DROPPED]
+          <idle>-0     [000]   100.020000: sched_switch: swapper/0:0 [120] R ==> app:500 [120]
+guest.dat: CPU:0 [EVENTS DROPPED]
+             app-500   [000]   100.030000: sched_switch: app:500 [120] S ==> swapper/0:0 [120]
+";
+    let host = trace(&format!("{SEVERAL_FILES}{other}"));
+    let ran: Vec<_> = switches(&host).into_iter().map(|(.., next)| next).collect();
+    assert_eq!((ran, host.loss.lost_events), (vec!["qemu", "swapper"], 0));
+}
+
+/// Frames have no name in front of them, and belong to the event above.
+#[test]
+fn stacks_of_another_file_are_left_out() {
+    let text = format!(
+        "{SEVERAL_FILES}\
+guest.dat:          <idle>-0     [000]   100.020000: kernel_stack:         <stack trace >
+=> schedule (ffffffff81000000)
+"
+    );
+    let trace = trace(&text);
+    let has_stack = trace.events().any(|event| matches!(event.kind, EventKind::Stack { .. }));
+    assert_eq!((has_stack, trace.loss.unreadable), (false, 0), "{:?}", trace.loss.first);
+}
+
 /// A report of the files of a host and its guest.
 const SEVERAL_FILES: &str = "\
  host.dat: cpus=1
@@ -138,6 +175,60 @@ var linuxPerfData = "\
 "#;
     let trace = trace(text);
     assert_eq!(switches(&trace).len(), 2, "{:?}", trace.loss.first);
+    assert_eq!((trace.loss.unreadable, trace.loss.skipped), (0, 4));
+}
+
+/// Later pages have the text in an element of its own, and JavaScript around it.
+#[test]
+fn a_text_in_an_element_of_a_page() {
+    let line = "   app-701 [000] 600.0: sched_switch: app:701 [120] S ==> swapper/0:0 [120]";
+    let text = format!(
+        "<!DOCTYPE html>\n<script>\nvar a = [1];\n</script>\n\
+         <script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n{line}\n\
+         of the recording\n</script>\n<script>\nf([0]);\n</script>\n"
+    );
+    let trace = trace(&text);
+    assert_eq!((switches(&trace).len(), trace.loss.unreadable), (1, 1));
+    assert!(trace.loss.first.expect("a problem").contains("of the recording"));
+}
+
+/// Kernels of 32 bits have the state of `trace-cmd report -R` in hexadecimal. A state without a name is none of those.
+#[test]
+fn states_in_hexadecimal() {
+    let text: String = ["0x0", "0x1", "0x2", "0x80", "0x100", "0x200"]
+        .iter()
+        .map(|state| {
+            format!(
+                " a-11 [000] 10.0: sched_switch: prev_comm=a prev_pid=11 prev_prio=120 \
+                 prev_state={state} next_comm=a next_pid=11 next_prio=120\n"
+            )
+        })
+        .collect();
+    let states: Vec<_> =
+        switches(&trace(&text)).into_iter().map(|(_, _, state, ..)| state).collect();
+    use TaskState::{Idle, Parked, Preempted, Runnable, Sleeping, Uninterruptible};
+    assert_eq!(states, [Runnable, Sleeping, Uninterruptible, Idle, Preempted, Parked]);
+}
+
+/// Ticks alone say nothing of scheduling.
+#[test]
+fn ticks_alone_are_no_recording() {
+    let text = "  <idle>-0 [000] d.h. 10.0: hrtimer_expire_entry: hrtimer=00000000abc \
+                function=tick_sched_timer now=10000\n";
+    let said = read("ticks", text.as_bytes()).expect_err("no scheduling event").to_string();
+    assert!(said.contains("no scheduling event in"), "{said}");
+}
+
+/// `perf script -F pid,cpu,time,event,trace`.
+#[test]
+fn lines_without_the_name_of_the_running_task() {
+    let text = "\
+    0 [000]     1.000000: sched:sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=11 next_prio=120
+   11 [000]     1.010000: sched:sched_switch: prev_comm=a prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+    let trace = trace(text);
+    let ran: Vec<_> = switches(&trace).into_iter().map(|(.., next)| next).collect();
+    assert_eq!((ran, trace.loss.unreadable), (vec!["a", "swapper"], 0));
 }
 
 /// A profile of the CPU time has stacks, and no event of the scheduler.

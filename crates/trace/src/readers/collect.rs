@@ -62,6 +62,8 @@ pub(super) struct Collector<'p> {
     pending_lost: BTreeMap<u32, u64>,
     /// The files that a text names at its lines, by their names.
     pub(super) files: Vec<String>,
+    /// The file of the next line, where that does not name it: behind lost events.
+    source_of_next: Option<String>,
     /// The one that is read, where it is not the first.
     pub(super) chosen_file: Option<String>,
     /// Names of tasks that are stated beside events, by pid.
@@ -89,6 +91,7 @@ impl<'p> Collector<'p> {
             clocks: CpuClocks::default(),
             pending_lost: BTreeMap::new(),
             files: Vec::new(),
+            source_of_next: None,
             chosen_file: None,
             names: HashMap::new(),
             stated_losses: BTreeMap::new(),
@@ -167,7 +170,9 @@ impl<'p> Collector<'p> {
     /// Whether lines that name this source are read. In a text of several files each begins with its number of CPUs:
     /// they may be of several machines, and one is read. A buffer instance has no such line.
     pub(super) fn reads_source(&mut self, source: Option<&str>, rest: &str) -> bool {
-        let Some(source) = source else { return true };
+        let carried = self.source_of_next.take();
+        let Some(source) = source.or(carried.as_deref()) else { return true };
+        self.source_of_next = rest.starts_with("CPU:").then(|| source.to_owned());
         if rest.starts_with("cpus=") && !self.files.iter().any(|file| file == source) {
             if self.files.len() < FILES_MAX {
                 self.files.push(source.to_owned());

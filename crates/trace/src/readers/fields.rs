@@ -5,7 +5,7 @@
 
 use super::calls;
 use super::interner::Named;
-use super::line::{CPUS_MAX, leading_number};
+use super::line::CPUS_MAX;
 use super::marks;
 use super::old_fields;
 use super::stated::{Stated, TICK_FUNCTIONS, Tasks, printed, value};
@@ -13,6 +13,9 @@ use crate::{EventKind, LockFlags, TaskState};
 
 /// A name can hold the arrow of a switch; after this many the line is unreadable.
 const ARROWS_MAX: usize = 16;
+
+/// The bits of `prev_state` that have a name since Linux 4.14 (`TASK_REPORT`, `TASK_REPORT_MAX`).
+const NAMED_STATES: u64 = 0x1ff;
 
 /// Parses an event's fields; `None` when a known event lacks one.
 pub(super) fn parse(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
@@ -196,12 +199,19 @@ fn cpu(text: &str) -> Option<u32> {
     text.parse().ok().filter(|cpu| *cpu < CPUS_MAX)
 }
 
-/// The first letter decides: `D|K` is a killable sleep. `R+` was preempted in the kernel. A letter that is not known, or
-/// a number with `0x` (the kernel prints an unnamed state so), is no sleep and no end. A number alone is the field's bits
-/// (`trace-cmd report -R`).
+/// The first letter decides: `D|K` is a killable sleep. `R+` was preempted in the kernel. A letter that is not known is
+/// no sleep and no end. A number is the field's bits (`trace-cmd report -R`; with `0x` from a kernel of 32 bits). With
+/// `0x` the kernel prints a state without a name, too, which is above those that have one.
 pub(super) fn task_state(text: &str) -> Option<TaskState> {
     if let Ok(bits) = text.parse() {
         return Some(TaskState::of_bits(bits));
+    }
+    if let Some(bits) = text.strip_prefix("0x") {
+        let bits = u64::from_str_radix(first_word(bits), 16).ok()?;
+        return Some(match bits {
+            bits if bits == 0 || bits & NAMED_STATES != 0 => TaskState::of_bits(bits),
+            _ => TaskState::Parked,
+        });
     }
     Some(match text.bytes().next()? {
         b'R' if text.contains('+') => TaskState::Preempted,
@@ -214,7 +224,6 @@ pub(super) fn task_state(text: &str) -> Option<TaskState> {
         b'Z' => TaskState::Zombie,
         b'I' => TaskState::Idle,
         b'A'..=b'W' | b'Y' | b'a'..=b'w' => TaskState::Parked,
-        b'0' if leading_number(text).is_some() => TaskState::Parked,
         _ => return None,
     })
 }

@@ -40,8 +40,10 @@ pub(super) fn remark(text: &str) -> Option<Remark> {
         let own = text.strip_prefix("# fairground: ").and_then(own_comment);
         return Some(own.or_else(|| kernel_comment(comment)).unwrap_or(Remark::Nothing));
     }
-    if let Some(rest) = text.strip_prefix("CPU:") {
-        return Some(lost(rest).unwrap_or(Remark::OtherRecord));
+    // Blanks stand for the name of the instance where others have one (`trace-cmd report` of a file with instances).
+    if let Some(rest) = text.trim_start().strip_prefix("CPU:") {
+        let is_padded = text.starts_with(' ');
+        return lost(rest).or_else(|| (!is_padded).then_some(Remark::OtherRecord));
     }
     if let Some(cpus) = text.strip_prefix("cpus=") {
         return Some(Remark::Cpus(cpu_count(cpus)?));

@@ -12,6 +12,8 @@
 //! Names may hold anything, so the CPU in brackets is the anchor: the first `[digits]` with a pid before it and a time
 //! stamp after it.
 
+use super::interner::UNNAMED;
+
 /// CPU numbers at or above this are damage, not CPUs (the kernel's own limit, `NR_CPUS`, is 8192).
 pub(super) const CPUS_MAX: u32 = 1 << 16;
 
@@ -74,18 +76,29 @@ fn latency(text: &str) -> Option<(Line<'_>, u32)> {
         let end = at + text[at..].find(char::is_whitespace)?;
         let (before, word) = (&text[..at], &text[at..end]);
         if let Some((cpu, flags)) = leading_number(word)
-            && is_flags(flags)
+            && let Some(in_interrupt) = flags_in_latency(flags)
             && before.trim_end().ends_with(|c: char| c.is_ascii_digit())
             && let Some((comm, pid)) = running_task(before)
             && let Some((time_ns, rest)) = seconds_or_us(text[end..].trim_start())
         {
             let (event, fields) = event_and_fields(rest)?;
-            let (cpu, in_interrupt) = (u32::try_from(cpu).ok()?, is_of_interrupt(flags));
+            let cpu = u32::try_from(cpu).ok()?;
             return Some((Line { pid, comm, cpu, time_ns, in_interrupt, event, fields }, cpu));
         }
         at = end;
     }
     None
+}
+
+/// Whether flags behind the CPU are those of an interrupt: three or more, or as a number (`trace-cmd report -l -R`).
+/// `None` where it is no word of flags.
+fn flags_in_latency(word: &str) -> Option<bool> {
+    /// `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`, `TRACE_FLAG_NMI`.
+    const OF_INTERRUPT: u32 = 0x08 | 0x10 | 0x40;
+    match word.strip_prefix("-0x") {
+        Some(bits) => Some(u32::from_str_radix(bits, 16).ok()? & OF_INTERRUPT != 0),
+        None => is_flags(word).then(|| is_of_interrupt(word)),
+    }
 }
 
 /// Three flags or more, as `d.h2`, `dN..1`.
@@ -153,7 +166,7 @@ fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
         }
         text = text[..open].trim_end();
     }
-    let digits_from = text.bytes().rposition(|b| !b.is_ascii_digit())? + 1;
+    let digits_from = text.bytes().rposition(|b| !b.is_ascii_digit()).map_or(0, |at| at + 1);
     let (before, digits) = text.split_at(digits_from);
     let number = digits.parse::<u32>().ok()?;
     if let Some(pid) = before.strip_suffix('/') {
@@ -168,6 +181,9 @@ fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
             return Some((group.unwrap_or(comm).trim(), None));
         }
         return Some((comm.trim_start(), Some(number)));
+    }
+    if before.trim().is_empty() {
+        return Some((UNNAMED, Some(number)));
     }
     before.ends_with(char::is_whitespace).then_some((before.trim(), Some(number)))
 }
@@ -279,6 +295,8 @@ mod tests {
             line(" Web Content 12/9952 [017] d..2. 1.5:  1 sched:sched_switch:    a"),
             (Some(9952), "Web Content", 17, 1_500_000_000, "sched_switch", "a")
         );
+        assert_eq!(line("12 [001] 1.5: s:x: a"), (Some(12), "<...>", 1, 1_500_000_000, "x", "a"));
+        assert_eq!(line("   12 [001] 1.5: s:x: a").1, "<...>", "with -F pid,cpu,time,event,trace");
         assert_eq!(line(":-1 -1 [001] 1.5: sched:x: a"), (None, ":-1", 1, 1_500_000_000, "x", "a"));
         assert_eq!(line(":-1 -1/-1 [001] 1.5: s:x: ").0, None);
         assert_eq!(line("a 1 [001] 1.5: PERF_RECORD_LOST lost 7").4, "PERF_RECORD_LOST");
@@ -323,6 +341,8 @@ mod tests {
             (Some(7), "a b 1", 1, 12_000, "sched_waking", "comm=a pid=1")
         );
         assert!(parse("a-7  1dNh5.  12us : e: f").expect("a line").in_interrupt);
+        let raw = parse("a-7         1-0x9  1.5: e: f").expect("a line");
+        assert_eq!((raw.cpu, raw.in_interrupt, raw.event), (1, true, "e"));
         assert_eq!(line("a-7 [001] 1.5: (+12)  e: f").4, "e");
         assert_eq!(line("a-7 3dNs7    1us : try_to_wake_up <-wake_up_process").4, "function");
         let why = parse("a-7 [001] d..2. 4711: sched_switch: x").expect_err("no time");

@@ -42,6 +42,7 @@ mod magic;
 mod marks;
 mod merge;
 mod old_fields;
+mod page;
 mod parts;
 mod perf_data;
 mod perfetto;

@@ -85,13 +85,17 @@ impl StackText {
 /// ([kernel.kallsyms])`.
 fn frame(text: &str) -> Option<&str> {
     const ADDRESS_DIGITS_MIN: usize = 6;
+    // perf puts an address into sixteen columns behind a tab.
+    const ADDRESS_COLUMNS: usize = 16;
     let trimmed = text.trim();
     let named = match trimmed.strip_prefix("=> ") {
         Some(rest) => rest,
         None => {
             let address = trimmed.split_whitespace().next()?;
+            let indent = text.len() - text.trim_start().len();
+            let is_column = text.starts_with('\t') && indent - 1 + address.len() == ADDRESS_COLUMNS;
             let is_address = text.starts_with(char::is_whitespace)
-                && address.len() >= ADDRESS_DIGITS_MIN
+                && (is_column || address.len() >= ADDRESS_DIGITS_MIN)
                 && address.bytes().all(|b| b.is_ascii_hexdigit());
             let function = is_address.then(|| trimmed[address.len()..].trim_start())?;
             if function.is_empty() { address } else { function }
@@ -119,6 +123,8 @@ mod tests {
         assert_eq!(frame("\tffffffff81000000 schedule+0x2a ([kernel.kallsyms])"), Some("schedule"));
         assert_eq!(frame("          7f12ab main+0x1 (/usr/bin/x)"), Some("main"));
         assert_eq!(frame("          7f12ab"), Some("7f12ab"), "in no function that perf knows");
+        let nowhere = "\t               0 [unknown] ([unknown])";
+        assert_eq!(frame(nowhere), Some("[unknown]"));
         for other in ["", "=> ", "bash-1 [000] 1.5: e: f", "ffffffff81000000 schedule", " 12 x"] {
             assert_eq!(frame(other), None, "{other:?}");
         }

@@ -134,7 +134,7 @@ pub(super) struct Scope {
     pub(super) cgroups: bool,
     /// Events that refer to the label table.
     pub(super) labels: bool,
-    /// Events that say something of scheduling: stacks and losses do not.
+    /// Events that say something of scheduling: stacks, losses and ticks alone do not.
     pub(super) scheduling: bool,
 }
 
@@ -160,6 +160,7 @@ impl Scope {
                 EventKind::Stack { .. }
                     | EventKind::Print { label: LEFT_OUT }
                     | EventKind::Lost { .. }
+                    | EventKind::Tick { .. }
             ),
         }
     }

@@ -13,6 +13,7 @@ use super::expand::Expands;
 use super::header::{self, Remark};
 use super::interner::Named;
 use super::lines::{self, End, Lines};
+use super::page::Page;
 use super::simpleperf::{Sample, SampleText};
 use super::stack_text::{Frame, StackText};
 use super::stated::Tasks;
@@ -29,6 +30,7 @@ struct State {
     sample: SampleText,
     lttng: LttngText,
     clock: Clock,
+    page: Page,
 }
 
 /// Reads a text, or the lines of one of its files.
@@ -114,11 +116,12 @@ fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
         collector.lost_somewhere(count);
         return collector.first(|| format!("the tracer discarded {count} events"));
     }
+    let is_around = state.page.is_around(collector.position.1, text);
     // Old systrace pages have the text as a string of JavaScript, over many lines.
     let text = text.strip_suffix("\\n\\").unwrap_or(text);
     let (source, text) = line::split_source(text);
     if !collector.reads_source(source, text) {
-        return;
+        return end(collector, state);
     }
     if state.sample.take(text) {
         return;
@@ -135,7 +138,10 @@ fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
             Frame::Orphan => return take_remark(collector, Remark::OtherRecord),
             Frame::None => {
                 end(collector, state);
-                return collector.unreadable_text(why, text);
+                return match is_around {
+                    true => take_remark(collector, Remark::OtherRecord),
+                    false => collector.unreadable_text(why, text),
+                };
             }
         },
     };
