@@ -48,13 +48,13 @@ pub struct MachineMetrics {
     pub voluntary_switches: u64,
     /// Switches away from a task in state R.
     pub involuntary_switches: u64,
-    /// Wake-ups (`sched_wakeup`, or `sched_waking` in a trace without any `sched_wakeup`); `None` when the trace has
-    /// switch-ins of blocked tasks and no such event.
+    /// Wake-ups (`sched_wakeup`, or `sched_waking` in a trace without any `sched_wakeup`); `None` when the trace has no
+    /// such event, and switch-ins of blocked tasks or no switch at all.
     pub wakeups: Option<u64>,
     /// First wake-ups of new tasks (`sched_wakeup_new`).
     pub new_tasks: u64,
-    /// Moves between queues (`sched_migrate_task`); `None` when the trace shows tasks on changing CPUs and no such
-    /// event.
+    /// Moves between queues (`sched_migrate_task`); `None` when the trace has no such event, and tasks on changing CPUs
+    /// or no switch at all.
     pub migrations: Option<u64>,
     /// Switch-ins on another CPU than the task's last one.
     pub cpu_changes: u64,
@@ -224,6 +224,8 @@ pub struct Irregularities {
     pub loss: Loss,
     /// The recording has no `sched_switch`: nothing that follows from switches was measured.
     pub no_switches: bool,
+    /// Where events were lost: the part of the window's CPU time of which nothing is known, in millionths.
+    pub unknown_ppm: u64,
     /// Switches whose `prev` was not the task that the CPU was known to run.
     pub broken_switches: u64,
     /// Switch-ins of a task that was running on another CPU.

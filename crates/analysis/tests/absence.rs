@@ -1,10 +1,10 @@
 //! What a recording does not contain is not judged.
 
-use crate::tape::{MS, Tape};
+use crate::tape::{IDLE, MS, Tape};
 use fairground_analysis::diagnose::{Diagnosis, Rule};
 use fairground_analysis::metric::{self, Value};
 use fairground_analysis::{Analysis, Options};
-use fairground_trace::Trace;
+use fairground_trace::{EventKind, Trace};
 
 const SECONDS: u64 = 1_000 * MS;
 
@@ -31,8 +31,6 @@ fn without_switches_only_wake_ups_are_measured() {
     let wanted = [
         ("wakeups".to_owned(), Value::Int(40)),
         ("wakeups.rate".to_owned(), Value::Float(10.0)),
-        zero("migrations"),
-        ("migrations.rate".to_owned(), Value::Float(0.0)),
         zero("marks"),
         ("marks.rate".to_owned(), Value::Float(0.0)),
     ];
@@ -45,12 +43,44 @@ fn without_switches_only_wake_ups_are_measured() {
     let wanted = [
         zero("marks"),
         ("marks.rate".to_owned(), Value::Float(0.0)),
-        zero("migrations"),
         ("wakeups".to_owned(), Value::Int(8)),
     ];
     assert_eq!(tasks, wanted);
     assert_eq!((analysis.never_ran(), analysis.series), (vec![], None));
     assert!(analysis.irregularities.no_switches);
+}
+
+/// Kinds of events that a recording without switches lacks were not recorded: none of them is shown as 0.
+#[test]
+fn without_switches_what_is_lacking_is_not_zero() {
+    let counts = |trace: &Trace| {
+        let analysis = Analysis::of(trace, &Options::default());
+        let figures = &analysis.groups[0].figures;
+        let machine = (analysis.machine.wakeups, analysis.machine.migrations);
+        assert_eq!((figures.wakeups, figures.migrations), machine);
+        machine
+    };
+    let mut charged = Tape::new(2);
+    let hog = charged.task("hog");
+    charged.event(MS, 0, EventKind::Charge { task: hog, runtime_ns: MS });
+    assert_eq!(counts(&charged.end(SECONDS)), (None, None));
+    let mut moved = Tape::new(2);
+    let hog = moved.task("hog");
+    moved.event(MS, 0, EventKind::Migrate { task: hog, from_cpu: 0, to_cpu: 1 });
+    assert_eq!(counts(&moved.end(SECONDS)), (None, Some(1)));
+}
+
+/// Where events were lost it is said how much is not known.
+#[test]
+fn the_time_that_is_not_known_behind_a_loss() {
+    let mut tape = Tape::new(1);
+    let task = tape.task("x");
+    tape.preempt(0, 0, IDLE, task);
+    tape.event(MS, 0, EventKind::Lost { count: 7 });
+    tape.trace.loss.lost_events = 7;
+    tape.block(4 * MS, 0, task, IDLE);
+    let analysis = Analysis::of(&tape.end(4 * MS), &Options::default());
+    assert_eq!(analysis.irregularities.unknown_ppm, 750_000);
 }
 
 #[test]

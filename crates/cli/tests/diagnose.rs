@@ -111,6 +111,27 @@ fn ten_on_eight_before_the_cure_names_the_frozen_imbalance() {
     says(&diagnosis(&after, &[]), &["Nothing found: 7 rules looked"]);
 }
 
+/// Nothing can be found in time of which nothing is known.
+#[test]
+fn a_recording_with_a_gap_says_how_much_is_not_known() {
+    let files = Files::new();
+    let text = "\
+ x-3 [000] d..2 1.000000: sched_switch: x:3 [120] S ==> y:4 [120]
+CPU:0 [LOST 9000 EVENTS]
+ x-3 [000] d..2 3.000000: sched_switch: x:3 [120] S ==> y:4 [120]
+ y-4 [000] d..2 3.500000: sched_switch: y:4 [120] S ==> x:3 [120]
+";
+    let file = files.write("gap.txt", text);
+    let said = success(&["diagnose", &file, "--wide"]);
+    says(
+        &said,
+        &[
+            "nothing is above a threshold; what ran is not known for 80.00 % of the CPU time.",
+            "gap.txt: what ran is not known for 80.00 % of the CPU time",
+        ],
+    );
+}
+
 #[test]
 fn a_healthy_run_has_no_findings_in_any_format() {
     let run = [&TEN_ON_EIGHT[..], &["cfs@2.6.24"]].concat();

@@ -51,7 +51,13 @@ impl Accounting {
             self.lack_switches();
             states.irregularities.no_switches = true;
         }
-        if !self.saw_wakeups && states.irregularities.missed_wakeups > 0 {
+        if states.irregularities.loss.lost_events > 0 {
+            let all_ns = u128::from(self.machine.window_ns) * u128::from(self.machine.cpus);
+            let unknown = u128::from(self.machine.unknown_ns) * 1_000_000;
+            states.irregularities.unknown_ppm = unknown.checked_div(all_ns).unwrap_or(0) as u64;
+        }
+        let missed_wakeups = states.irregularities.missed_wakeups > 0;
+        if !self.saw_wakeups && (missed_wakeups || self.machine.lacks_switches) {
             self.lack_wakeups();
         }
         Accounts {
@@ -142,15 +148,21 @@ impl Accounting {
     fn lack_switches(&mut self) {
         self.machine.lacks_switches = true;
         self.machine.wakeup_latency = Samples::default();
+        self.machine.migrations = self.machine.migrations.filter(|moves| *moves > 0);
+        let moved = self.machine.migrations.is_some();
         self.series = None;
         for task in &mut self.tasks {
             task.figures.lacks_switches = true;
+            task.figures.migrations = task.figures.migrations.filter(|_| moved);
             task.figures
                 .samples_mut()
                 .into_iter()
                 .for_each(|samples| *samples = Samples::default());
             task.waiting_ns = None;
-            task.pieces.iter_mut().for_each(|(_, piece)| piece.lacks_switches = true);
+            for (_, piece) in &mut task.pieces {
+                piece.lacks_switches = true;
+                piece.migrations = piece.migrations.filter(|_| moved);
+            }
         }
     }
 

@@ -73,7 +73,14 @@ fn one(args: &DiagnoseArgs, mut diagnosed: Diagnosed) -> Document {
     let trace = &diagnosed.recording.trace;
     let (events, cpus) = (trace.len() as u64, trace.cpus);
     present::describe_recording(&mut document, &diagnosed.analysis, events, cpus);
-    present::describe_diagnosis(&mut document, &diagnosed.diagnosis, &args.recording, left_out);
+    let unknown = present::unknown_time(&diagnosed.analysis.irregularities);
+    present::describe_diagnosis(
+        &mut document,
+        &diagnosed.diagnosis,
+        &args.recording,
+        left_out,
+        unknown.as_deref(),
+    );
     add_asked(&mut document, &diagnosed, left_out);
     document.notes.extend(diagnosed.loss_notes());
     document

@@ -7,12 +7,14 @@ use fairground_report::{Cell, Column, Document, Table};
 
 use crate::pictures::shell_word;
 
-/// Adds the findings, or that there are none; `left_out` are about tasks that are not asked for.
+/// Adds the findings, or that there are none; `left_out` are about tasks that are not asked for. `unknown` says what
+/// the recording does not show.
 pub(crate) fn describe_diagnosis(
     document: &mut Document,
     diagnosis: &Diagnosis,
     recording: &str,
     left_out: usize,
+    unknown: Option<&str>,
 ) {
     let judged = Rule::ALL.len() - diagnosis.not_judged.len();
     document.set("diagnosis", "rules", Cell::count(Rule::ALL.len() as u64));
@@ -26,7 +28,12 @@ pub(crate) fn describe_diagnosis(
         findings.note(match judged {
             0 => "No rule could judge this recording.".to_owned(),
             _ if left_out > 0 => "Nothing found about the tasks that are asked for.".to_owned(),
-            _ => format!("Nothing found: {judged} rules looked, and nothing is above a threshold."),
+            _ => {
+                let found = format!(
+                    "Nothing found: {judged} rules looked, and nothing is above a threshold"
+                );
+                unknown.map_or_else(|| format!("{found}."), |what| format!("{found}; {what}."))
+            }
         });
     }
     document.tables.push(findings);

@@ -155,6 +155,13 @@ pub(crate) fn loader_notes(document: &mut Document, outcome: &Outcome) {
     }
 }
 
+/// How much of the CPU time is not known, where events were lost.
+pub(crate) fn unknown_time(irregularities: &Irregularities) -> Option<String> {
+    let percent = irregularities.unknown_ppm as f64 / 1e4;
+    (irregularities.unknown_ppm > 0)
+        .then(|| format!("what ran is not known for {percent:.2} % of the CPU time"))
+}
+
 /// What is missing from a trace, in words; nothing when nothing is.
 pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<String> {
     let loss = &irregularities.loss;
@@ -183,6 +190,7 @@ pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<St
         .filter(|(n, _)| *n > 0)
         .map(|(n, what)| format!("{label}: {n} {what}"))
         .collect();
+    notes.extend(unknown_time(irregularities).map(|what| format!("{label}: {what}")));
     if irregularities.no_switches {
         notes.push(format!(
             "{label}: no sched_switch in this recording: CPU times, waits and what follows from \
