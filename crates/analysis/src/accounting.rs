@@ -81,6 +81,8 @@ pub(crate) struct Accounting {
     /// From the trace's begin on: an event showed a wake-up.
     saw_wakeups: bool,
     saw_switches: bool,
+    /// A task of which nothing was known came onto a CPU that idled: something woke it.
+    came_from_nowhere: bool,
     machine: MachineMetrics,
     params: Vec<ParamChange>,
 }
@@ -116,6 +118,7 @@ impl Accounting {
             migrations: 0,
             saw_wakeups: false,
             saw_switches: false,
+            came_from_nowhere: false,
             machine: MachineMetrics::default(),
             params: Vec::new(),
         };

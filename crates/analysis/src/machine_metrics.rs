@@ -49,7 +49,7 @@ pub struct MachineMetrics {
     /// Switches away from a task in state R.
     pub involuntary_switches: u64,
     /// Wake-ups (`sched_wakeup`, or `sched_waking` in a trace without any `sched_wakeup`); `None` when the trace has no
-    /// such event, and switch-ins of blocked tasks or no switch at all.
+    /// such event, and switch-ins of blocked tasks, unknown tasks that end the idling of a CPU, or no switch at all.
     pub wakeups: Option<u64>,
     /// First wake-ups of new tasks (`sched_wakeup_new`).
     pub new_tasks: u64,

@@ -94,3 +94,13 @@ fn where_no_task_comes_back_from_a_block_none_was_woken() {
     assert_eq!(analysis.machine.wakeups, Some(0));
     assert!(analysis.tasks.iter().all(|task| task.figures.wakeups == Some(0)));
 }
+
+/// Each task is seen for the first time when it comes onto a CPU that idled.
+#[test]
+fn where_tasks_end_the_idling_of_a_cpu_something_woke_them() {
+    let mut tape = Tape::new(1);
+    let (a, b) = (tape.task("a"), tape.task("b"));
+    tape.preempt(0, 0, IDLE, a).block(MS, 0, a, IDLE).preempt(2 * MS, 0, IDLE, b);
+    let analysis = analyzed(&tape.end(3 * MS), None);
+    assert_eq!((analysis.irregularities.missed_wakeups, analysis.machine.wakeups), (0, None));
+}

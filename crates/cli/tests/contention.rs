@@ -195,3 +195,11 @@ fn what_is_neither_recording_nor_workload_is_refused() {
     let said = refusal(&["contention", "--on", "vm:6.1"]);
     assert!(said.contains("workload"), "{said}");
 }
+
+#[test]
+fn a_recording_without_switches_says_so() {
+    let files = Files::new();
+    let text = "  <idle>-0 [000] d.h3 300.0: sched_wakeup: comm=a pid=7 prio=120 target_cpu=000\n";
+    let said = success(&["contention", &files.write("wakeups.txt", text), "--wide"]);
+    assert!(said.contains("wakeups.txt: no sched_switch in this recording"), "{said}");
+}

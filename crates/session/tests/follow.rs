@@ -249,11 +249,15 @@ const BY_HAND: &str = "\
 ";
 
 fn follow_text(text: &str) -> Result<Followed, fairground_session::Failure> {
+    follow_text_under("fifo", text)
+}
+
+fn follow_text_under(scheduler: &str, text: &str) -> Result<Followed, fairground_session::Failure> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("by-hand.txt");
     std::fs::write(&path, text).expect("a file");
     let recording = read_recording(path.to_str().expect("its name")).expect("a recording");
-    let scheduler = load("fifo");
+    let scheduler = load(scheduler);
     let machine = fairground_machine::MachineConfig::new(1);
     let plan = FollowPlan {
         trace: &recording.trace,
@@ -291,6 +295,35 @@ fn a_recording_without_switches_is_refused_with_what_to_record() {
         BY_HAND.lines().filter(|l| l.contains("sched_switch")).map(|l| format!("{l}\n")).collect();
     let followed = follow_text(&switches).expect("picks can be compared");
     assert!(followed.notes.iter().any(|note| note.contains("sched_waking")));
+}
+
+/// A recording without wake-ups, ticks or both says nothing of preemptions by them, whatever the scheduler wants.
+#[test]
+fn preemptions_by_what_is_not_recorded_are_not_compared() {
+    let switch = |ms: u32, (prev, state, next): (u32, &str, u32)| {
+        format!(
+            " x-{prev} [000] d..2 1.{ms:03}000: sched_switch: prev_comm=t{prev} prev_pid={prev} prev_prio=120 \
+             prev_state={state} ==> next_comm=t{next} next_pid={next} next_prio=120\n"
+        )
+    };
+    let waking =
+        " x-10 [000] d..2 1.001000: sched_waking: comm=t11 pid=11 prio=120 target_cpu=000\n";
+    let ran = [switch(0, (12, "S", 10)), switch(500, (10, "S", 11)), switch(900, (11, "S", 10))];
+    let preemptions = |text: &str| {
+        let followed = follow_text_under("cfs", text).expect("it follows");
+        let of = [Decision::PreemptAtWakeup, Decision::PreemptAtTick];
+        of.map(|of| {
+            followed
+                .agreement
+                .iter()
+                .find(|(decision, _)| *decision == of)
+                .map(|(_, a)| a.different)
+        })
+    };
+    assert_eq!(preemptions(&ran.concat()), [Some(0); 2]);
+    let with_waking = format!("{}{waking}{}{}", ran[0], ran[1], ran[2]);
+    let [at_wakeup, at_tick] = preemptions(&with_waking);
+    assert!(at_wakeup <= Some(1) && at_tick == Some(0), "{at_wakeup:?}");
 }
 
 #[test]

@@ -2,19 +2,31 @@
 
 use super::Accounting;
 use crate::ParamChange;
-use crate::states::{States, hotplug};
+use crate::states::{State, States, hotplug};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
 
 impl Accounting {
     #[inline(always)]
     pub(super) fn note(&mut self, trace: &Trace, states: &States, event: &Event) {
         match event.kind {
-            EventKind::Switch { .. } => self.note_switch(event),
+            EventKind::Switch { prev, next, .. } => {
+                if prev.is_idle() && !next.is_idle() && !self.came_from_nowhere {
+                    self.note_arrival(states, event.cpu, next);
+                }
+                self.note_switch(event);
+            }
             // The only event of a wake-up in this trace.
             EventKind::Waking { task, .. } if states.queued_at_waking => self.note_wakeup(task),
             EventKind::Waking { .. } => {}
             _ => self.note_rarer(trace, states, event),
         }
+    }
+
+    /// A task comes onto a CPU in place of the idle task.
+    fn note_arrival(&mut self, states: &States, cpu: u32, task: TaskId) {
+        let is_new = states.tasks[task.index()].state == State::Initial && !states.starts_idle;
+        let idled = states.cpus[cpu as usize].running == Some(TaskId::IDLE);
+        self.came_from_nowhere = is_new && idled;
     }
 
     #[inline(always)]

@@ -56,8 +56,7 @@ impl Accounting {
             let unknown = u128::from(self.machine.unknown_ns) * 1_000_000;
             states.irregularities.unknown_ppm = unknown.checked_div(all_ns).unwrap_or(0) as u64;
         }
-        let missed_wakeups = states.irregularities.missed_wakeups > 0;
-        if !self.saw_wakeups && (missed_wakeups || self.machine.lacks_switches) {
+        if !self.saw_wakeups && self.wakes_unseen(&states) {
             self.lack_wakeups();
         }
         Accounts {
@@ -166,7 +165,13 @@ impl Accounting {
         }
     }
 
-    /// Blocked tasks came back onto a CPU, and no event shows a wake-up: wake-ups were not recorded.
+    /// Whether tasks were woken, or may have been, although no event shows it.
+    fn wakes_unseen(&self, states: &States) -> bool {
+        let missed = states.irregularities.missed_wakeups > 0;
+        missed || self.came_from_nowhere || self.machine.lacks_switches
+    }
+
+    /// Wake-ups were not recorded.
     fn lack_wakeups(&mut self) {
         self.machine.wakeups = None;
         for task in &mut self.tasks {

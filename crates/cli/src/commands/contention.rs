@@ -13,6 +13,7 @@ use fairground_scratch::Folder;
 use fairground_session::{
     Failure, Recording, RunSpec, TargetSpec, VariablesSpec, one_variant, parse_time_if,
 };
+use fairground_trace::{Event, EventKind};
 
 use super::column::one_scheduler;
 use super::plan::RunPlan;
@@ -101,8 +102,12 @@ fn print(
             document.notes.push(note.to_owned());
         }
     }
-    let loss =
-        fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
+    let switches = |event: Event| matches!(event.kind, EventKind::Switch { .. });
+    let loss = fairground_analysis::Irregularities {
+        loss: trace.loss.clone(),
+        no_switches: !trace.events().any(switches),
+        ..Default::default()
+    };
     document.notes.extend(present::loss_notes(name, &loss));
     let drawn = pictures::write_contention(&args.page, &document, &contention);
     present::print_drawn(&document, cli, drawn)

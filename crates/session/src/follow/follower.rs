@@ -19,6 +19,8 @@ pub(super) struct Cpu {
     /// A wake-up or a tick for which the scheduler wants another task to run, where the recording shows no switch: the
     /// pass is still to come.
     pub(super) asked: Option<Asked>,
+    /// So does one of a kind that the recording does not have: its pass is not compared.
+    pub(super) asked_unseen: bool,
     /// The recording preempts the running task and the scheduler does not.
     pub(super) is_preempted: bool,
     /// The slice of the running task before the present event, ns.
@@ -363,6 +365,7 @@ impl<'a> Follower<'a> {
             self.tally.agree(asked.decision);
         }
         (at.is_preempted, at.asked, at.wants_from_ns) = (false, None, None);
+        at.asked_unseen = false;
         if state.is_dead() {
             self.driven.remove(prev)?;
         }

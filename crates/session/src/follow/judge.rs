@@ -69,6 +69,7 @@ impl Follower<'_> {
         let by_tick = decision == Decision::PreemptAtTick;
         let is_known = if by_tick { self.timeline.has_ticks } else { self.timeline.has_wakings };
         if running.is_idle() || !is_known {
+            self.cpus[cpu as usize].asked_unseen |= wants && !running.is_idle();
             return Ok(());
         }
         let recorded = self.timeline.verdict(cpu, self.index + 1, self.now_ns);
@@ -127,6 +128,7 @@ impl Follower<'_> {
         let running = self.driven.running(cpu);
         self.cpus[cpu as usize].wants_from_ns = None;
         let asked = self.cpus[cpu as usize].asked.take();
+        let unseen = std::mem::take(&mut self.cpus[cpu as usize].asked_unseen);
         let chosen = self.driven.pick(cpu, None)?;
         if chosen == running {
             if let Some(asked) = asked {
@@ -139,7 +141,7 @@ impl Follower<'_> {
             let (recorded, scheduler) = (Verdict::Task(running), Verdict::Task(chosen));
             let kind = Kind::RunsInsteadOfIdle;
             self.differ(Decision::Pick, kind, (cpu, running), recorded, scheduler, &[chosen]);
-        } else {
+        } else if asked.is_some() || (!unseen && self.timeline.has_wakings) {
             // Without one of its own: by a wake-up for another CPU.
             let decision = asked.map_or(Decision::PreemptAtWakeup, |asked| asked.decision);
             let kind = Kind::OnlySchedulerPreempts;
