@@ -12,6 +12,7 @@ those of the command line, and so are the messages of errors (:class:`Error`). T
 from fairground._native import VERSION as __version__
 from fairground._native import Error
 from fairground._command import command, compare, diagnose, follow, reproduce, run_on
+from fairground._extras import MissingExtra
 from fairground._points import Point, grid
 from fairground._report import Report, ReportTable
 from fairground._run import Contention, Run, read, simulate
@@ -22,6 +23,7 @@ from fairground._words import SchedulerInfo, WorkloadInfo, schedulers, workloads
 __all__ = [
     "Contention",
     "Error",
+    "MissingExtra",
     "Point",
     "Report",
     "ReportTable",

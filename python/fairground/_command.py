@@ -51,7 +51,7 @@ def run_on(target: str, workload: str | os.PathLike[str], **options: OptionValue
     with TemporaryDirectory(prefix="fairground-") as folder:
         trace = Path(folder) / "trace.txt"
         report = command("run", workload, on=target, trace=trace, **options)
-        recording = _native.read(os.fspath(trace))
+        recording = _native.read(os.fspath(trace), None)
         return replace(report, recording=Run(recording, f"{os.fspath(workload)} on {target}"))
 
 

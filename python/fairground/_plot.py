@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairground import _native
+from fairground._extras import extra
 from fairground._table import Table
 
 
@@ -87,7 +88,8 @@ def latency(run: Run) -> Picture:
 
 def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Picture:
     """Which task ran on which CPU, from ``start_ms`` to ``end_ms`` after the run began, at most until it ended; 100 ms by default."""
-    import pyarrow.compute as pc
+    with extra("tables", "timeline"):
+        import pyarrow.compute as pc
 
     events = run.events.to_arrow()
     zero_ns, last_ns = (int(events.schema.metadata[key]) for key in (b"fairground.start_ns", b"fairground.end_ns"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairground import _html
+from fairground._extras import extra
 from fairground._run import Run
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class ReportTable:
         A column of unit ``"mixed"`` becomes one of values and one, ``NAME.unit``, of their units. Numbers with a unit are floats. Values of
         several types become texts.
         """
-        import pyarrow
+        with extra("tables", "ReportTable.to_arrow"):
+            import pyarrow
 
         columns: dict[str, list[Any]] = {}
         for at, name in enumerate(self.columns):
@@ -62,7 +64,8 @@ class ReportTable:
 
     def to_polars(self) -> polars.DataFrame:
         """The table as a polars data frame, converted by pyarrow."""
-        import polars
+        with extra("tables", "ReportTable.to_polars"):
+            import polars
 
         frame = polars.from_arrow(self.to_arrow())
         assert isinstance(frame, polars.DataFrame)
@@ -70,7 +73,9 @@ class ReportTable:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a pandas data frame, converted by pyarrow."""
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        arrow = self.to_arrow()
+        with extra("tables", "ReportTable.to_pandas"):
+            frame: pandas.DataFrame = arrow.to_pandas()
         return frame
 
     def _repr_html_(self) -> str:

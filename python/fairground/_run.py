@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairground import _html, _native
+from fairground._extras import extra
 from fairground._files import changed
 from fairground._points import Point, SettingValue, Words
 from fairground._table import Table
@@ -148,7 +149,8 @@ class Run:
 
         :raises Error: if there is no such chart.
         """
-        from fairground import _plot
+        with extra("plots", "plot"):
+            from fairground import _plot
 
         if kind not in _plot.KINDS:
             raise _native.Error(f"plot: there is no picture `{kind}`\n  help: give {', '.join(_plot.KINDS)}")
@@ -220,12 +222,14 @@ def simulate(
     return Run(_native.simulate(point, scheduler_of(point, None), callbacks))
 
 
-def read(path: str | os.PathLike[str]) -> Run:
+def read(path: str | os.PathLike[str], *, machine: str | None = None) -> Run:
     """Reads a recording of a real machine, and measures it: trace.dat, perf.data, the text of perf and ftrace.
 
-    :raises Error: if the file cannot be read, or is not a recording.
+    Of a recording of several machines or buffers, ``machine`` is the name of the one that is read; :attr:`Run.notes` has the names.
+
+    :raises Error: if the file cannot be read, or is not a recording, or has no such machine.
     """
-    return Run(_native.read(os.fspath(path)))
+    return Run(_native.read(os.fspath(path), machine))
 
 
 def scheduler_of(point: Point, digest: str | None) -> _native.Scheduler:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairground import _native
+from fairground._extras import extra
 from fairground._files import Job, clean, jobs_of, write_whole
 from fairground._points import Point
 from fairground._workers import Done, here, in_cluster, in_processes
@@ -45,21 +46,25 @@ class Sweep:
 
     def to_arrow(self) -> pyarrow.Table:
         """All rows, in the order of the points. Columns that a point does not have are null."""
-        import pyarrow
-        import pyarrow.parquet
+        with extra("tables", "Sweep.to_arrow"):
+            import pyarrow
+            import pyarrow.parquet
 
         tables = [pyarrow.parquet.read_table(file) for file in self._some_files()]
         return pyarrow.concat_tables(tables, promote_options="default")
 
     def to_polars(self) -> polars.DataFrame:
         """The same as a polars data frame."""
-        import polars
+        with extra("tables", "Sweep.to_polars"):
+            import polars
 
         return polars.concat([polars.read_parquet(file) for file in self._some_files()], how="diagonal")
 
     def to_pandas(self) -> pandas.DataFrame:
         """The same as a pandas data frame."""
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        arrow = self.to_arrow()
+        with extra("tables", "Sweep.to_pandas"):
+            frame: pandas.DataFrame = arrow.to_pandas()
         return frame
 
     def _some_files(self) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairground import _html, _native
+from fairground._extras import extra
 
 if TYPE_CHECKING:
     import pandas
@@ -43,19 +44,23 @@ class Table:
 
     def to_arrow(self) -> pyarrow.Table:
         """The table as a pyarrow table."""
-        import pyarrow
+        with extra("tables", "Table.to_arrow"):
+            import pyarrow
 
         return pyarrow.table(self)
 
     def to_polars(self) -> polars.DataFrame:
         """The table as a polars data frame."""
-        import polars
+        with extra("tables", "Table.to_polars"):
+            import polars
 
         return polars.DataFrame(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         """The table as a pandas data frame, converted by pyarrow."""
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        arrow = self.to_arrow()
+        with extra("tables", "Table.to_pandas"):
+            frame: pandas.DataFrame = arrow.to_pandas()
         return frame
 
     def _repr_html_(self) -> str:

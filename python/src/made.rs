@@ -84,5 +84,7 @@ pub(crate) fn losses(analysis: &Analysis) -> Vec<String> {
         (analysis.irregularities.missed_wakeups, "wake-ups are missing"),
     ];
     let counted = counted.iter().filter(|(count, _)| *count > 0);
-    counted.map(|(count, what)| format!("{count} {what}")).collect()
+    let counted = counted.map(|(count, what)| format!("{count} {what}"));
+    let first = loss.first.as_ref().map(|first| format!("the first problem: {first}"));
+    counted.chain(first).collect()
 }

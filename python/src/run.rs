@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
 use fairground_session::{
-    Failure, Outcome, Plan, RunSpec, Verdict, never_ran, never_ran_tasks, read_recording,
+    Failure, Outcome, Plan, RunSpec, Verdict, never_ran, never_ran_tasks, read_recording_watched,
 };
 use fairground_trace::Trace;
 use pyo3::prelude::*;
@@ -180,11 +180,11 @@ pub(crate) fn simulate(
     Ok(Run::of(&spec, outcome, notes, (&checked, scheduler)))
 }
 
-/// Reads a recording in any format.
+/// Reads a recording in any format; of one of several machines or buffers that one.
 #[pyfunction]
-pub(crate) fn read(py: Python<'_>, path: &str) -> PyResult<Run> {
+pub(crate) fn read(py: Python<'_>, path: &str, machine: Option<&str>) -> PyResult<Run> {
     let read = || -> Result<Run, Failure> {
-        let recording = read_recording(path)?;
+        let recording = read_recording_watched(path, machine, |_| ())?;
         let analysis = Analysis::of(&recording.trace, &Options::default());
         Ok(Run {
             made: made::of_recording(&recording),

@@ -96,3 +96,24 @@ def test_a_recording_that_does_not_tell_its_scheduler_asks_for_one() -> None:
     with pytest.raises(fairground.Error, match="does not tell which scheduler made it.*\n.*name a scheduler"):
         fairground.read(RECORDING).replay()
     assert fairground.read(RECORDING).replay(sched="eevdf", settings={"base_slice_ns": "1ms"}).made["scheduler"]
+
+
+def test_of_two_machines_each_is_read_apart(tmp_path: Path) -> None:
+    def line(file: str, task: str, fields: str) -> str:
+        return f"{file:>10} {task:>16} [000] 100.00{fields} [120]\n"
+
+    report = tmp_path / "report.txt"
+    report.write_text(
+        "  host.dat: cpus=1\n guest.dat: cpus=1\n"
+        + line("host.dat:", "<idle>-0", "0000: sched_switch: swapper/0:0 [120] R ==> qemu:500")
+        + line("guest.dat:", "<idle>-0", "0010: sched_switch: swapper/0:0 [120] R ==> app:500")
+        + line("guest.dat:", "app-500", "4000: sched_switch: app:500 [120] S ==> swapper/0:0")
+        + line("host.dat:", "qemu-500", "9000: sched_switch: qemu:500 [120] S ==> swapper/0:0")
+    )
+    host = fairground.read(report)
+    assert host.groups.to_arrow()["group"].to_pylist() == ["qemu"]
+    assert any("guest.dat" in note for note in host.notes)
+    guest = fairground.read(report, machine="guest.dat")
+    assert guest.groups.to_arrow()["group"].to_pylist() == ["app"]
+    with pytest.raises(fairground.Error, match=r"host\.dat, guest\.dat"):
+        fairground.read(report, machine="guest")
