@@ -54,24 +54,20 @@ fn text_is_written_too() {
     );
 }
 
-/// Records on a disk of so many MiB until it is full, and copies what is there then; `None`, and why, where this
-/// machine cannot. Returns what the recorder said.
-fn record_until_full(
-    disk_mib: u32,
-    output: &str,
-    options: &[&str],
-    into: &Files,
-) -> Option<String> {
-    let script = "mount -t tmpfs -o size=\"$1\"m none \"$2\" || exit 77; cd \"$2\"; program=$3; copies=$4; shift 4; \
-                  echo earlier > old.dat; \"$program\" \"$@\"; code=$?; cp ./* \"$copies\"; exit $code";
+/// Runs the program in a folder on a disk of so many MiB, which is also the temporary one, and copies what is there
+/// then; `None`, and why, where this machine cannot. The program records an endless load until the disk is full.
+/// Returns what it said.
+fn record_until_full(disk_mib: u32, words: &[&str], into: &Files) -> Option<String> {
+    let script = "mount -t tmpfs -o size=\"$1\"m none \"$2\" || exit 77; cd \"$2\"; export TMPDIR=\"$2\"; \
+                  program=$3; copies=$4; shift 4; echo earlier > old.dat; \"$program\" \"$@\"; code=$?; \
+                  cp ./* \"$copies\"; exit $code";
     let place = Files::new();
     let endless = "while :; do seq 1000 | cat | cat > /dev/null; done";
     let ended = Command::new("unshare")
         .args(["--mount", "sh", "-c", script, "sh", &disk_mib.to_string()])
         .args([place.path(""), BINARY.into(), into.path("")])
-        .args(["record", "--buffer", "64", "-o", output])
-        .args(options)
-        .args(["--", "sh", "-c", endless])
+        .args(words)
+        .args(["--buffer", "64", "--", "sh", "-c", endless])
         .output()
         .expect("unshare");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -101,7 +97,7 @@ fn kept(files: &Files, recording: &str) -> (Vec<String>, u64) {
 fn a_full_disk_ends_a_recording_and_keeps_it() {
     const FULL: [&str; 3] = ["could not be continued: ", "No space left", "is kept in "];
     let files = Files::new();
-    let Some(said) = record_until_full(6, "load.dat", &[], &files) else { return };
+    let Some(said) = record_until_full(6, &["record", "-o", "load.dat"], &files) else { return };
     says(&said, &FULL);
     says(&said, &["is kept in load.dat", "help: make room"]);
     let (names, events) = kept(&files, "load.dat");
@@ -110,7 +106,9 @@ fn a_full_disk_ends_a_recording_and_keeps_it() {
     assert!(events > 20_000, "{events}: {said}");
     // One that is there stays.
     let files = Files::new();
-    let Some(said) = record_until_full(6, "old.dat", &["--force"], &files) else { return };
+    let Some(said) = record_until_full(6, &["record", "-o", "old.dat", "--force"], &files) else {
+        return;
+    };
     says(&said, &FULL);
     let (names, events) = kept(&files, "old-partial.dat");
     assert_eq!(names, ["old-partial.dat", "old.dat"], "{said}");
@@ -119,7 +117,7 @@ fn a_full_disk_ends_a_recording_and_keeps_it() {
     assert_eq!(old, "earlier\n");
     // Text is longer than trace-cmd's form: that is what is kept.
     let files = Files::new();
-    let Some(said) = record_until_full(6, "load.txt", &[], &files) else { return };
+    let Some(said) = record_until_full(6, &["record", "-o", "load.txt"], &files) else { return };
     says(&said, &FULL);
     says(&said, &["load.txt: No space left", "is kept in load-recording.dat"]);
     let (names, events) = kept(&files, "load-recording.dat");
@@ -127,8 +125,19 @@ fn a_full_disk_ends_a_recording_and_keeps_it() {
     assert!(events > 20_000, "{events}: {said}");
     // Not even the head of a recording.
     let files = Files::new();
-    let Some(said) = record_until_full(1, "load.dat", &[], &files) else { return };
+    let Some(said) = record_until_full(1, &["record", "-o", "load.dat"], &files) else { return };
     says(&said, &["a recording needs ", " KiB of disk space", "No space left", "help: make room"]);
+}
+
+#[test]
+fn a_full_disk_ends_the_recording_of_contention_and_keeps_it() {
+    let files = Files::new();
+    // The kernel's symbols, which stacks need, take half of it.
+    let Some(said) = record_until_full(12, &["contention"], &files) else { return };
+    says(&said, &["could not be continued: ", "No space left", "/fairground-recording.dat"]);
+    let (names, events) = kept(&files, "fairground-recording.dat");
+    assert_eq!(names, ["fairground-recording.dat", "old.dat"], "{said}");
+    assert!(events > 1_000, "{events}: {said}");
 }
 
 /// A run in the form for Perfetto holds the names of the scheduler's own numbers, and drawing them changes nothing of

@@ -17,7 +17,7 @@ use fairground_trace::{Event, EventKind};
 
 use super::column::one_scheduler;
 use super::plan::RunPlan;
-use super::record::record_shown;
+use super::record::{keep, record_shown};
 use crate::args::{Cli, ContentionArgs, SourceArgs};
 use crate::export;
 use crate::input::{asked_tasks, find_recording, find_workload, is_recording};
@@ -170,12 +170,14 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
     let file = space.path().join("trace.dat");
     let (recorder, _) = record_shown(&session, &job, space.path(), cli.quiet)?;
     recorder.stop(&file).map_err(|error| match error {
-        // It goes with its temporary folder.
-        RecordError::Partial { source, .. } => Failure::io(
-            format_args!("the recording in {} ended early", space.path().display()),
-            &source,
-        )
-        .help("make room on that disk, or set TMPDIR to a folder on another one"),
+        RecordError::Partial { .. } => {
+            // On the same disk, which is full.
+            let kept = keep(&file, &space.path().with_file_name("fairground"));
+            Failure::new(error.moved_to(&kept)).help(format_args!(
+                "`fairground contention {}` shows what there is; TMPDIR chooses another disk",
+                kept.display()
+            ))
+        }
         error => Failure::new(error),
     })?;
     let recording = find_recording(&file.display().to_string(), &SourceArgs::default(), cli.quiet)?;

@@ -106,8 +106,8 @@ fn stop_into(
     }
 }
 
-/// Moves a recording out of its temporary folder; returns where it is then.
-fn keep(binary: &Path, output: &Path) -> PathBuf {
+/// Moves a recording out of its temporary folder to a free name like that of the output; returns where it is then.
+pub(super) fn keep(binary: &Path, output: &Path) -> PathBuf {
     let beside = if output == Path::new("-") { Path::new("trace") } else { output };
     let kept = free_name(&beside.with_extension("dat"), "recording");
     match std::fs::rename(binary, &kept).or_else(|_| std::fs::copy(binary, &kept).map(drop)) {
