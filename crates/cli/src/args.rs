@@ -225,6 +225,10 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+    /// Also a row of the tasks of this name or pid, and those that they started, together; several with commas. A
+    /// recording of `record -- COMMAND` has that of the command without it
+    #[arg(long, help_heading = "Tasks", value_name = "TASK", value_delimiter = ',')]
+    pub(crate) tree: Vec<String>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use fairground_analysis::{Analysed, Options, command_tree, tasks_called, tree};
 use fairground_session::{
     Failure, Recording, RunSpec, analyse_recording_watched, parse_time_if, read_recording_watched,
 };
+use fairground_trace::Trace;
 use fairground_workload::Workload;
 
 use crate::args::{ShowArgs, SourceArgs, TreeArgs};
@@ -84,11 +85,23 @@ pub(crate) fn asked_tasks(
     args: &TreeArgs,
     Recording { name, trace }: &Recording,
 ) -> Result<Option<Vec<bool>>, Failure> {
-    if args.tree.is_empty() {
+    tree_of(&args.tree, name, trace)
+}
+
+/// The same for these names and pids, or for the recorded command where there is none.
+///
+/// # Errors
+/// As [`asked_tasks`].
+pub(crate) fn tree_of(
+    asked: &[String],
+    name: &str,
+    trace: &Trace,
+) -> Result<Option<Vec<bool>>, Failure> {
+    if asked.is_empty() {
         return Ok(command_tree(trace));
     }
     let mut roots = Vec::new();
-    for called in &args.tree {
+    for called in asked {
         let found = tasks_called(trace, called);
         if found.is_empty() {
             return Err(Failure::new(format_args!(

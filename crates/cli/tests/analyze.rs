@@ -128,6 +128,30 @@ fn a_name_that_one_task_has_stands_alone() {
     assert!(csv.contains(",task,A,") && !csv.contains('['), "{csv}");
 }
 
+/// The command that was recorded has a row with all that it started, and so has what `--tree` names.
+#[test]
+fn a_recorded_command_has_a_row() {
+    let files = Files::new();
+    let rounds = rounds(Some("sched_wakeup"));
+    let csv = |file: &str, options: &[&str]| {
+        success(&[&["analyze", file, "--format", "csv", "--quiet"][..], options].concat())
+    };
+    let plain = files.write("plain.txt", &rounds);
+    let shares = csv(&plain, &[]);
+    assert!(!shares.contains(",tree,"), "{shares}");
+    let share = |group: &str| value(&shares, &format!("group,{group},cpu_share")).to_owned();
+    assert_eq!(value(&csv(&plain, &["--tree", "B"]), "tree,B,cpu_share"), share("B"));
+    assert!(
+        refusal(&["analyze", &plain, "--tree", "C"]).contains("no task has the name or pid `C`")
+    );
+    let head = "# tracer: nop\n# fairground: origin command_pid 10\n";
+    let recorded = files.write("recorded.txt", format!("{head}{rounds}"));
+    assert_eq!(value(&csv(&recorded, &[]), "tree,command,cpu_share"), share("A"));
+    let fork = "  A-10 [000] d..2 100.000000: sched_process_fork: comm=A pid=10 child_comm=B child_pid=11\n";
+    let forked = csv(&files.write("forked.txt", format!("{head}{fork}{rounds}")), &[]);
+    assert_eq!(value(&forked, "tree,command,tasks"), "2");
+}
+
 /// A report of the recordings of a host and its guest: each apart, by its name.
 #[test]
 fn of_two_machines_each_is_read_apart() {

@@ -1,5 +1,6 @@
 //! `analyze`: the metrics of a recording of a real machine.
 
+use std::borrow::Cow;
 use std::mem::forget;
 use std::process::ExitCode;
 
@@ -8,15 +9,17 @@ use fairground_report::{Cell, Document};
 use fairground_session::{Failure, Recording, never_ran};
 
 use crate::args::{AnalyzeArgs, Cli};
-use crate::input::{analyse_recording, find_recording, interval_ns};
+use crate::input::{analyse_recording, find_recording, interval_ns, tree_of};
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
     let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
-    let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted() {
-        // Charts show the events.
+    let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted()
+        || !args.tree.is_empty()
+    {
+        // Charts show the events, and forks are among them.
         let Recording { name, trace } = find_recording(&args.recording, &args.source, cli.quiet)?;
         let analysis = Analysis::of(&trace, &options);
         (name, Analysed { events: trace.len() as u64, analysis, trace })
@@ -31,6 +34,13 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     present::describe_recording(&mut document, &analysis, events, trace.cpus);
     document.set("recording", "skipped lines", Cell::count(trace.loss.skipped));
     document.tables.push(present::machine_table(&analysis, args.show.all));
+    if let Some(is_in) = tree_of(&args.tree, &name, &trace)? {
+        let of = match args.tree.as_slice() {
+            [] => Cow::Borrowed("command"),
+            asked => Cow::Owned(asked.join(", ")),
+        };
+        document.tables.push(present::tree_table(&analysis, &of, &is_in));
+    }
     document.tables.push(present::tasks_table(&analysis, args.show.per));
     if args.show.all {
         document.tables.push(present::figures_table(&analysis, args.show.per));

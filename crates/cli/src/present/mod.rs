@@ -34,7 +34,7 @@ pub(crate) use run::{
     describe_machine, describe_recording, describe_run, loader_notes, loss_notes, printed_notes,
     unknown_time,
 };
-pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table};
+pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table, tree_table};
 pub(crate) use values::cell;
 pub(crate) use variables::variables_table;
 pub(crate) use verdict::add_verdict;

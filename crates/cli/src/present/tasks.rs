@@ -82,39 +82,7 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
     };
     let members = members(analysis, per);
     let is_several = members.iter().any(|member| member.figures.tasks > 1);
-    let mut rows = Table::of(id, title, members).text(name, |m| m.name.clone());
-    if per == Per::Cgroup {
-        rows = rows.column(Column::number("weight"), |m| {
-            Cell::known(m.cgroup.and_then(|c| c.weight), |weight| Cell::count(weight.into()))
-        });
-    }
-    rows = rows
-        .count("tasks", |m| m.figures.tasks)
-        .column(Column::percent("cpu_share"), |m| percent(m.figures.cpu_share_percent()))
-        .column(Column::percent("fluid_share"), |m| percent(m.figures.fluid_share_percent()))
-        .column(Column::percent("fairness_error"), |m| percent(m.figures.fairness_error_percent()));
-    if per == Per::Cgroup {
-        rows = rows.column(Column::number("jain_within"), |m| {
-            Cell::known(m.cgroup.and_then(|c| c.jain_index), |index| Cell::quantity(index, 4, ""))
-        });
-    }
-    let mut table = rows
-        .column(Column::number("involuntary"), |m| {
-            Cell::known(m.figures.of_switches(m.figures.involuntary_switches), Cell::count)
-        })
-        .column(Column::number("voluntary"), |m| {
-            Cell::known(m.figures.of_switches(m.figures.voluntary_switches), Cell::count)
-        })
-        .column(Column::duration("true_mean_slice", TimeUnit::Ms), |m| {
-            mean_duration(m.figures.true_mean_slice_ns())
-        })
-        .column(Column::number("wakeups"), |m| Cell::known(m.figures.wakeups, Cell::count))
-        .duration("latency_p50", TimeUnit::Us, |m| m.figures.wakeup_latency.p50_ns())
-        .duration("latency_p99", TimeUnit::Us, |m| m.figures.wakeup_latency.p99_ns())
-        .duration("wait_max", TimeUnit::Ms, |m| m.figures.waits.max_ns())
-        .column(Column::number("migrations"), |m| Cell::known(m.figures.migrations, Cell::count))
-        .table()
-        .laid_out(Layout::Records, name);
+    let mut table = members_table((id, title, name), members, per);
     match per {
         Per::Group if is_several => {
             table.note("The shares of a group are those of its tasks together, in % of one CPU.");
@@ -135,6 +103,53 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
         Per::Group | Per::Task => {}
     }
     table
+}
+
+/// The same of some tasks together: of those that `of` names, and of all that they started.
+pub(crate) fn tree_table(analysis: &Analysis, of: &str, is_in: &[bool]) -> Table {
+    let figures = analysis.select(|task| is_in.get(task.task.index()) == Some(&true));
+    let members = vec![member(Cow::Borrowed(of), &figures)];
+    members_table(("tree", "Tasks with all that they started", "tree"), members, Per::Group)
+}
+
+/// A table of this id, title and first column.
+fn members_table(
+    (id, title, name): (&'static str, &'static str, &'static str),
+    members: Vec<Member<'_>>,
+    per: Per,
+) -> Table {
+    let mut rows = Table::of(id, title, members).text(name, |m| m.name.clone());
+    if per == Per::Cgroup {
+        rows = rows.column(Column::number("weight"), |m| {
+            Cell::known(m.cgroup.and_then(|c| c.weight), |weight| Cell::count(weight.into()))
+        });
+    }
+    rows = rows
+        .count("tasks", |m| m.figures.tasks)
+        .column(Column::percent("cpu_share"), |m| percent(m.figures.cpu_share_percent()))
+        .column(Column::percent("fluid_share"), |m| percent(m.figures.fluid_share_percent()))
+        .column(Column::percent("fairness_error"), |m| percent(m.figures.fairness_error_percent()));
+    if per == Per::Cgroup {
+        rows = rows.column(Column::number("jain_within"), |m| {
+            Cell::known(m.cgroup.and_then(|c| c.jain_index), |index| Cell::quantity(index, 4, ""))
+        });
+    }
+    rows.column(Column::number("involuntary"), |m| {
+        Cell::known(m.figures.of_switches(m.figures.involuntary_switches), Cell::count)
+    })
+    .column(Column::number("voluntary"), |m| {
+        Cell::known(m.figures.of_switches(m.figures.voluntary_switches), Cell::count)
+    })
+    .column(Column::duration("true_mean_slice", TimeUnit::Ms), |m| {
+        mean_duration(m.figures.true_mean_slice_ns())
+    })
+    .column(Column::number("wakeups"), |m| Cell::known(m.figures.wakeups, Cell::count))
+    .duration("latency_p50", TimeUnit::Us, |m| m.figures.wakeup_latency.p50_ns())
+    .duration("latency_p99", TimeUnit::Us, |m| m.figures.wakeup_latency.p99_ns())
+    .duration("wait_max", TimeUnit::Ms, |m| m.figures.waits.max_ns())
+    .column(Column::number("migrations"), |m| Cell::known(m.figures.migrations, Cell::count))
+    .table()
+    .laid_out(Layout::Records, name)
 }
 
 /// Every metric of each task or group, one a row.
