@@ -13,7 +13,8 @@ type Known = (usize, &'static [u8], &'static str, &'static str);
 
 const METADATA: &str = "the description of a CTF trace";
 const GIVE_FOLDER: &str = "give the folder in which it is";
-const GIVE_SAMPLES: &str = "give its perf.data, or the text of `report_sample.py --show_tracing_data` (recorded with -e sched:sched_switch)";
+const GIVE_SAMPLES: &str = "give its perf.data, or the text of `report_sample.py \
+    --show_tracing_data` (recorded with -e sched:sched_switch)";
 const TAR: &str = "a tar archive";
 const GIVE_TEXT: &str = "print the events with its own tool, and give that text";
 

@@ -87,8 +87,8 @@ pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
 
 /// Reads one machine or buffer of a recording that has several, like [`read`]: the file's name in a text of several
 /// files, the number of a machine in a Perfetto trace, the name of a buffer (`top`: that of the tracer itself) in a
-/// `trace.dat`, the folder of a CTF trace in an archive. `None`: the one that [`read`] takes, which the first problem of
-/// [`Trace::loss`] names.
+/// `trace.dat`, the folder of a CTF trace in an archive. `None`: the one that [`read`] takes, which the first problem
+/// of [`Trace::loss`] names.
 ///
 /// # Errors
 /// As [`read`]; [`ReadError::NoMachine`] where there is none of that name.

@@ -1,5 +1,5 @@
-//! Which of several CTF traces in one place is read: a session of LTTng has one of the kernel (`kernel`) beside those of
-//! programs (`ust/uid/1000/64-bit`), and a folder of sessions has several of the kernel, which may be of several
+//! Which of several CTF traces in one place is read: a session of LTTng has one of the kernel (`kernel`) beside those
+//! of programs (`ust/uid/1000/64-bit`), and a folder of sessions has several of the kernel, which may be of several
 //! machines.
 
 use super::super::binary::Why;
@@ -23,8 +23,8 @@ pub(super) enum Refusal {
     Damaged(Why),
 }
 
-/// Chooses the trace of a name, or the first one of a kernel; where no trace is of a kernel, the first one. `None` where
-/// there is no trace.
+/// Chooses the trace of a name, or the first one of a kernel; where no trace is of a kernel, the first one. `None`
+/// where there is no trace.
 pub(super) fn choose(
     mut all: Vec<Found>,
     machine: Option<&str>,
