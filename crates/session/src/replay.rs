@@ -44,6 +44,8 @@ pub fn replay_workload(
         is_first: false,
         message: None,
         has_wakings: trace.events().any(|event| matches!(event.kind, EventKind::Waking { .. })),
+        has_wakeups: trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. })),
+        ends_idling: false,
         tasks: vec![Recorded::default(); trace.tasks().len()],
     };
     for (id, task) in trace.tasks().iter().enumerate().skip(1) {
@@ -101,6 +103,9 @@ struct Recorder {
     message: Option<MessageId>,
     /// The recording has `sched_waking`. Without it, a task whose first event is a wake-up was blocked until then.
     has_wakings: bool,
+    has_wakeups: bool,
+    /// The present switch ends the idling of its CPU.
+    ends_idling: bool,
     tasks: Vec<Recorded>,
 }
 
@@ -263,8 +268,12 @@ impl Recorder {
         recorded.charged_ns += self.charges.switch_ns;
         let blocked_from_ns = recorded.blocked_from_ns.take();
         self.builder.notes.unmatched_switches += u64::from(change.from == State::Absent);
+        // In a recording without wake-ups, a task that was runnable would have ended the idling earlier.
+        let came_late = change.from == State::Initial && self.ends_idling;
         if change.from == State::Asleep {
             self.miss_wakeup(task.id, blocked_from_ns);
+        } else if came_late && !self.has_wakings && !self.has_wakeups {
+            self.miss_wakeup(task.id, Some(self.first_ns));
         }
     }
 
@@ -333,6 +342,8 @@ impl Observer for Recorder {
                 self.builder.notes.switches += 1;
                 let seen = &mut self.seen_cpus[event.cpu as usize];
                 self.is_first = !std::mem::replace(seen, true);
+                let running = states.cpus()[event.cpu as usize].running;
+                self.ends_idling = prev.is_idle() && running == Some(TaskId::IDLE);
             }
             EventKind::Waking { task, waker, .. } if !task.is_idle() => {
                 self.on_waking(states, event.cpu, waker, task);

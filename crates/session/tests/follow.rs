@@ -297,6 +297,19 @@ fn a_recording_without_switches_is_refused_with_what_to_record() {
     assert!(followed.notes.iter().any(|note| note.contains("sched_waking")));
 }
 
+/// Without wake-ups, a task that ends the idling of a CPU was not runnable while that idled.
+#[test]
+fn a_cpu_that_idles_has_no_waiting_task() {
+    let text = "\
+ x-0 [000] d..2 1.000000: sched_switch: swapper/0:0 [120] R ==> a:11 [120]
+ a-11 [000] d..2 1.500000: sched_switch: a:11 [120] S ==> swapper/0:0 [120]
+ x-0 [000] d..2 2.000000: sched_switch: swapper/0:0 [120] R ==> b:12 [120]
+ b-12 [000] d..2 2.500000: sched_switch: b:12 [120] S ==> swapper/0:0 [120]
+";
+    let followed = follow_text(text).expect("it follows");
+    assert_eq!(followed.first, None);
+}
+
 /// A recording without wake-ups, ticks or both says nothing of preemptions by them, whatever the scheduler wants.
 #[test]
 fn preemptions_by_what_is_not_recorded_are_not_compared() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+mod idling;
 mod random;
 
 use fairground_machine::CostModel;

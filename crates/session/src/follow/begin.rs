@@ -42,6 +42,9 @@ fn present(trace: &Trace) -> Vec<Present> {
     let mut seen = vec![false; trace.tasks().len()];
     let mut seen_cpu = vec![false; trace.cpus as usize];
     seen[TaskId::IDLE.index()] = true;
+    let is_wake =
+        |event: Event| matches!(event.kind, EventKind::Waking { .. } | EventKind::Wakeup { .. });
+    let shows_wakes = trace.events().any(is_wake);
     let mut note = |task: TaskId, cpu: u32, doing: Option<Doing>| {
         let is_first =
             seen.get_mut(task.index()).is_some_and(|seen| !std::mem::replace(seen, true));
@@ -54,7 +57,9 @@ fn present(trace: &Trace) -> Vec<Present> {
             EventKind::Switch { prev, next, .. } => {
                 let is_first = !std::mem::replace(&mut seen_cpu[cpu as usize], true);
                 note(prev, cpu, Some(if is_first { Doing::Runs } else { Doing::Sleeps }));
-                note(next, cpu, Some(Doing::Waits));
+                // A task that was runnable would have ended the idling earlier.
+                let slept = prev.is_idle() && !is_first && !shows_wakes;
+                note(next, cpu, Some(if slept { Doing::Sleeps } else { Doing::Waits }));
             }
             EventKind::Waking { task, target_cpu, .. } | EventKind::Wakeup { task, target_cpu } => {
                 note(task, target_cpu.min(trace.cpus - 1), Some(Doing::Sleeps));

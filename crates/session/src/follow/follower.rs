@@ -348,6 +348,11 @@ impl<'a> Follower<'a> {
                 false => self.driven.yields(cpu)?,
             }
         }
+        let shows_wakes = self.timeline.has_wakings || self.timeline.has_wakeups;
+        if !shows_wakes && !next.is_idle() && self.sleeps(next) {
+            // Its wake-up was not recorded.
+            self.driven.wake(cpu, next, cpu, None, Wake::default())?;
+        }
         let chosen = self.driven.pick(cpu, leaves.filter(|_| of_class))?;
         self.judge_pick(cpu, prev, next, chosen);
         if !next.is_idle() {
