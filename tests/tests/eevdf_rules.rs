@@ -35,8 +35,8 @@ fn slice_lengths(run: &Run, prefix: &str, from_ns: u64) -> Vec<u64> {
 }
 
 /// The bounds of lag while no task comes or leaves, wall ns (law 8). V only advances then. A task loses lag only while
-/// it runs, starts to run with lag >= 0, and runs until the first tick after its request, for `r + tick` at most, so its
-/// lag is at least `-(r + tick)`. All lags add up to 0, so with n tasks none is above `(n - 1) * (r + tick)`. The
+/// it runs, starts to run with lag >= 0, and runs until the first tick after its request, for `r + tick` at most, so
+/// its lag is at least `-(r + tick)`. All lags add up to 0, so with n tasks none is above `(n - 1) * (r + tick)`. The
 /// tighter bound `r + tick` holds when a request is no shorter than a tick; a shorter one lasts a tick, which its
 /// deadline does not tell.
 fn lag_bound_ns(r_ns: u64, tick_ns: u64, tasks: usize) -> std::ops::RangeInclusive<i64> {

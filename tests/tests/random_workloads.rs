@@ -210,8 +210,8 @@ fn comings_and_goings(case: &Case) -> Vec<Setting> {
     (0..CHANGES).map(change).collect()
 }
 
-/// The same while CPUs come and go, at random times: nothing runs on a CPU that is offline, no task is lost, and every task
-/// ends.
+/// The same while CPUs come and go, at random times: nothing runs on a CPU that is offline, no task is lost, and every
+/// task ends.
 #[test]
 fn every_scheduler_holds_while_cpus_come_and_go() {
     let mut subjects = all_subjects();

@@ -236,8 +236,8 @@ fn a_tunable_changes_within_its_interval() {
     assert_eq!(series.intervals[3].groups[0].true_mean_slice_ns(), Some(5e6));
 }
 
-/// Two hogs wait in turn on CPU 0 while CPU 1 is offline from 10 to 30 ms: no time of it is wasted, and a half is all that
-/// is due to each. It is idle before and after.
+/// Two hogs wait in turn on CPU 0 while CPU 1 is offline from 10 to 30 ms: no time of it is wasted, and a half is all
+/// that is due to each. It is idle before and after.
 #[test]
 fn a_cpu_that_is_offline_is_not_idle() {
     let mut tape = Tape::new(2);

@@ -1,6 +1,7 @@
 //! The figures of `perf sched timehist -s`, by perf's own rules, to set beside perf's output for the same recording.
 //!
-//! perf accounts for a task when it leaves the CPU, and differs from [`Figures`](fairground_analysis::Figures) in these points:
+//! perf accounts for a task when it leaves the CPU, and differs from [`Figures`](fairground_analysis::Figures) in these
+//! points:
 //!
 //! * *run time* is the time since the CPU's last switch, whichever task that switch brought in. Where a recording
 //!   lacks a switch, the next task to leave is given the time of the one before; [`Figures`](fairground_analysis::Figures) calls that time

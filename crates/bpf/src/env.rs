@@ -65,8 +65,8 @@ pub struct Env<H> {
     pub types: TargetTypes,
     /// Kfuncs by name. Iterators over numbers, RCU and preemption sections come with this crate.
     pub kfuncs: Vec<(&'static str, HostFn<H>)>,
-    /// Names that the environment lacks for a reason, and the reason with its remedy: kernel functions (also of those that
-    /// come with this crate), types, members, constants, and helpers with their whole name.
+    /// Names that the environment lacks for a reason, and the reason with its remedy: kernel functions (also of those
+    /// that come with this crate), types, members, constants, and helpers with their whole name.
     pub lacks: Vec<(&'static str, String)>,
     /// Helpers by UAPI number that this environment supplies or replaces.
     pub helpers: Vec<(u32, HostFn<H>)>,

@@ -136,8 +136,9 @@ pub struct Obstacle {
 }
 
 impl<H> Image<H> {
-    /// What may end a run that enters the program at some of its functions, by index, with the constants that the object
-    /// has initially; sorted, each once. Calls, callbacks and jumps are followed; what a constant decides is decided.
+    /// What may end a run that enters the program at some of its functions, by index, with the constants that the
+    /// object has initially; sorted, each once. Calls, callbacks and jumps are followed; what a constant decides is
+    /// decided.
     pub fn obstacles(&self, entries: Vec<usize>) -> Vec<Obstacle> {
         let linked = &self.program.linked;
         let constants = self.program.layout.maps.iter().zip(&linked.maps);

@@ -193,8 +193,8 @@ impl<H: Host> Instance<H> {
         unsafe { (*self.vm).divisions }
     }
 
-    /// How often each instruction of a function was executed, by its slot. Only the interpreter counts that; empty under
-    /// the JIT and before the first call.
+    /// How often each instruction of a function was executed, by its slot. Only the interpreter counts that; empty
+    /// under the JIT and before the first call.
     pub fn executed(&self, function: usize) -> &[u64] {
         self.state.executed.get(function).map_or(&[], |counts| &counts[..])
     }
@@ -308,7 +308,8 @@ impl<H: Host> Instance<H> {
         self.state.memory.read_vec(addr, global.size as usize)
     }
 
-    /// Sets a global variable between calls; a read-only one (`const volatile`) before the first call, which freezes it.
+    /// Sets a global variable between calls; a read-only one (`const volatile`) before the first call, which freezes
+    /// it.
     ///
     /// # Errors
     /// The image has no such global, `bytes` has another size, or the global is frozen.

@@ -15,8 +15,8 @@ use crate::region::PAGE;
 const MAPS_START: u64 = 0x20_0000;
 /// Maximum bytes of all maps of fixed size. The rest of the region is for the host's tasks and for per-CPU data.
 const MAPS_LIMIT: u64 = 3 << 30;
-/// Pages of an arena, 1 GiB of them. Objects declare the whole address space of 4 GiB and allocate a little of it; beyond
-/// this, allocation fails as in a full arena.
+/// Pages of an arena, 1 GiB of them. Objects declare the whole address space of 4 GiB and allocate a little of it;
+/// beyond this, allocation fails as in a full arena.
 pub(crate) const ARENA_PAGES_MAX: u64 = 1 << 18;
 const MAP_HANDLE: u64 = 0x6d61_7000 << 32;
 const FUNCTION_HANDLE: u64 = 0x6675_6e00 << 32;

@@ -258,8 +258,8 @@ fn a_missing_weak_function_can_be_asked_for() {
     assert!(matches!(trap.kind(), TrapKind::Poison(text) if text.contains("`absent`")), "{trap}");
 }
 
-/// Why an instruction of the object cannot be executed where these symbols are all that there are; the first reason that
-/// names something.
+/// Why an instruction of the object cannot be executed where these symbols are all that there are; the first reason
+/// that names something.
 fn poison(symbols: &Symbols<'_>, name: &str) -> Option<String> {
     let linked = link(&object(), &TargetTypes::new(), symbols).expect("it is looked at later");
     let fixups = linked.functions.iter().flat_map(|function| function.fixups.values());

@@ -1,5 +1,5 @@
-//! Schedulers that others publish: an entry for each says where it comes from and what its own loader would set, and its
-//! object is built into a cache, by version. Nothing of theirs is part of fairground.
+//! Schedulers that others publish: an entry for each says where it comes from and what its own loader would set, and
+//! its object is built into a cache, by version. Nothing of theirs is part of fairground.
 //!
 //! ```text
 //! CACHE/schedulers/scx_lavd/1.1.4/scx_lavd.bpf.o   the object, linked

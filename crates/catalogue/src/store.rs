@@ -84,8 +84,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Downloads and builds a scheduler, the newest version or the one that is asked for, unless it is here. `say` is told
-    /// what is being done.
+    /// Downloads and builds a scheduler, the newest version or the one that is asked for, unless it is here. `say` is
+    /// told what is being done.
     ///
     /// # Errors
     /// It does not exist, cannot be downloaded or does not compile; the cache is as it was then.

@@ -72,14 +72,14 @@ fn is_ignored(signal: i32) -> bool {
     ignored.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
 }
 
-/// Ends a view a while after it was asked to end or its terminal went away, if it has not ended by itself. It looks at no
-/// flag while it reads from a terminal that has gone away, which crossterm does without end.
+/// Ends a view a while after it was asked to end or its terminal went away, if it has not ended by itself. It looks at
+/// no flag while it reads from a terminal that has gone away, which crossterm does without end.
 pub(crate) fn end_at_the_latest(after: Duration) {
     let Some(descriptor) = descriptor() else { return };
     let watch = move || {
         let terminal = io::stdin();
-        // The signal's byte is left in the descriptor for the others that wait for it. Of the terminal nothing is asked,
-        // so that only its end is told.
+        // The signal's byte is left in the descriptor for the others that wait for it. Of the terminal nothing is
+        // asked, so that only its end is told.
         let mut waited = [
             PollFd::new(descriptor, PollFlags::POLLIN),
             PollFd::new(terminal.as_fd(), PollFlags::empty()),

@@ -1,5 +1,5 @@
-//! A progress bar on stderr: only on a terminal, only for work that takes a while. Experiments, which take minutes, also
-//! print a line every few seconds where stderr is no terminal.
+//! A progress bar on stderr: only on a terminal, only for work that takes a while. Experiments, which take minutes,
+//! also print a line every few seconds where stderr is no terminal.
 
 use std::fmt;
 use std::fs::File;

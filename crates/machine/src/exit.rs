@@ -79,8 +79,8 @@ pub struct Exit {
     pub dump: Dump,
 }
 
-/// The dump of the state at an error: the CPUs that are not idle, the tasks that are runnable there, and what the scheduler
-/// says about itself and each of them (`ops.dump()`, `ops.dump_cpu()`, `ops.dump_task()`).
+/// The dump of the state at an error: the CPUs that are not idle, the tasks that are runnable there, and what the
+/// scheduler says about itself and each of them (`ops.dump()`, `ops.dump_cpu()`, `ops.dump_task()`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dump {
     /// All of it, as `ops.exit()` gets it; empty after an orderly exit.

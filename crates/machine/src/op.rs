@@ -54,8 +54,8 @@ macro_rules! callbacks {
     };
 }
 
-// The callback, its member's name, its kind in the trace, the kfuncs that it may call; in the kernel's order (6.12), later ones at their
-// places.
+// The callback, its member's name, its kind in the trace, the kfuncs that it may call; in the kernel's order (6.12),
+// later ones at their places.
 callbacks! {
     SelectCpu "select_cpu" SelectCpu kf::ENQUEUE | kf::SELECT_CPU;
     Enqueue "enqueue" Enqueue kf::ENQUEUE | kf::SELECT_CPU;

@@ -237,8 +237,8 @@ impl Policy {
         })
     }
 
-    /// What may end its run: instructions that require what this kernel lacks, in what its callbacks, the programs that are
-    /// attached to events and those that its loader runs can reach.
+    /// What may end its run: instructions that require what this kernel lacks, in what its callbacks, the programs that
+    /// are attached to events and those that its loader runs can reach.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let callbacks = Op::ALL.iter().filter_map(|op| self.ops.function(*op));
         let programs = self.setup.functions().chain(self.tracing.functions());

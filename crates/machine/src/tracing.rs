@@ -1,5 +1,5 @@
-//! Programs of an object that are no callbacks of its scheduler, and are called at events of the kernel: at tracepoints,
-//! and where functions begin or end.
+//! Programs of an object that are no callbacks of its scheduler, and are called at events of the kernel: at
+//! tracepoints, and where functions begin or end.
 //!
 //! Which event a program is attached to is in its section, as for libbpf: `tp_btf/sched_switch`. A section that begins
 //! with `?` is one that the loader attaches only if it wants to; a profile names those.

@@ -276,8 +276,8 @@ fn the_idle_task_makes_a_switch_and_blocking_cheaper() {
     assert_eq!(latency_and_run("/", &costs), (0, 10_000 + 80 + 30));
 }
 
-/// `cpu.max` and `cpu.idle`: the scheduler is told, at the start of the limits that there are, later of changes. Nothing else
-/// enforces them (`scx_group_set_bandwidth`, `scx_group_set_idle` of Linux 7.2).
+/// `cpu.max` and `cpu.idle`: the scheduler is told, at the start of the limits that there are, later of changes.
+/// Nothing else enforces them (`scx_group_set_bandwidth`, `scx_group_set_idle` of Linux 7.2).
 #[test]
 fn limits_are_told_and_no_more() {
     let text = "format = 1\nname = \"limits\"\nduration = \"1s\"\n\

@@ -16,8 +16,8 @@ fn run(defines: &[&str], settings: &[(&str, &str)]) -> RunResult {
     simulate(&free_machine(3), &policy(defines), settings, &hogs(), 50 * MS)
 }
 
-/// `ops.dump()` first, then each CPU with the tasks that are runnable there. A CPU about which nothing is said and that is
-/// idle is left out.
+/// `ops.dump()` first, then each CPU with the tasks that are runnable there. A CPU about which nothing is said and that
+/// is idle is left out.
 #[test]
 fn the_scheduler_describes_itself_its_cpus_and_its_tasks() {
     let one = workload(vec![task("hog", 1, vec![Op::RunForever])]);

@@ -68,8 +68,8 @@ fn check_offline(trace: &Trace, end_ns: u64) -> u64 {
     offline.values().flatten().map(|(from, to)| to - from).sum()
 }
 
-/// What happens to the tasks of a CPU that goes, and when it comes back: one that runs, one that waits, one whose only CPU
-/// it is and one that sleeps there.
+/// What happens to the tasks of a CPU that goes, and when it comes back: one that runs, one that waits, one whose only
+/// CPU it is and one that sleeps there.
 #[test]
 fn the_tasks_of_a_cpu_that_goes_move() {
     let mut pinned = task("pinned", 1, vec![Op::RunForever]);

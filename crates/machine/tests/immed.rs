@@ -4,8 +4,8 @@ use crate::support::{MS, free_machine, policy};
 use fairground_machine::{Machine, Setting};
 use fairground_workload::{Workload, parse};
 
-/// Tasks that compute and sleep, and further groups. All wake on the CPU where they ran, from CPU 0 on; a task with one CPU
-/// alone would not be asked about.
+/// Tasks that compute and sleep, and further groups. All wake on the CPU where they ran, from CPU 0 on; a task with one
+/// CPU alone would not be asked about.
 fn sleepers(count: u32, groups: &str) -> Workload {
     let text = format!(
         "format = 1\nname = \"sleepers\"\nduration = \"1s\"\n\

@@ -107,8 +107,8 @@ fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
     }
 }
 
-/// A sleeper of 900 us wakes every second tick if it goes to sleep again at once, and every third if it runs for a tenth
-/// of a tick first; with high-resolution timers, at its time.
+/// A sleeper of 900 us wakes every second tick if it goes to sleep again at once, and every third if it runs for a
+/// tenth of a tick first; with high-resolution timers, at its time.
 #[test]
 fn a_sleep_of_900_us_takes_two_ticks_or_three() {
     let sleeper = |run_us| {

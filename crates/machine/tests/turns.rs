@@ -65,8 +65,8 @@ fn a_timer_interrupt_takes_the_turn() {
     assert_eq!(left(&trace), named(&[("a", 0), ("b", 0), ("b", 80), ("a", 140)]));
 }
 
-/// Another CPU's interrupt does not: the waker goes on until it sleeps. What activates the woken task is work of the CPU
-/// that is idle.
+/// Another CPU's interrupt does not: the waker goes on until it sleeps. What activates the woken task is work of the
+/// CPU that is idle.
 #[test]
 fn a_waker_goes_on() {
     let costs = [("wakeup_ns", 20 * US), ("wake_list_ns", 15 * US)];

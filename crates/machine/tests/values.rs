@@ -13,8 +13,8 @@ use crate::support::{MS, free_machine, object, task, workload};
 
 static OBJECT: LazyLock<Object> = LazyLock::new(|| object("values"));
 
-/// The bytes of a variable after some settings, on a machine of 2 sockets with 2 cores of 2 threads; before, all bits of
-/// those that the object does not initialise are `fill`.
+/// The bytes of a variable after some settings, on a machine of 2 sockets with 2 cores of 2 threads; before, all bits
+/// of those that the object does not initialise are `fill`.
 fn bytes(settings: &[(&str, &str)], variable: &str, fill: Option<u8>) -> Vec<u8> {
     let object = &*OBJECT;
     let global = object.global(variable).expect("a variable of the fixture");

@@ -120,7 +120,8 @@ pub struct ProgramJob {
     pub load: Vec<ContextValue>,
     /// Members whose value after the run is saved.
     pub save: Vec<ContextValue>,
-    /// Whether the loader would write into the program's arena after the run, which is done by a loader of its own only.
+    /// Whether the loader would write into the program's arena after the run, which is done by a loader of its own
+    /// only.
     pub stores: bool,
 }
 

@@ -1,7 +1,8 @@
 //! CSV (RFC 4180 with line feeds): one table as it stands, or a whole document, one observation a line.
 //!
-//! Values are raw, as in JSON; what was not measured is an empty field. A text that a spreadsheet would take for a formula
-//! gets an apostrophe in front, which spreadsheets do not show (OWASP, "CSV Injection"); numbers stay as they are.
+//! Values are raw, as in JSON; what was not measured is an empty field. A text that a spreadsheet would take for a
+//! formula gets an apostrophe in front, which spreadsheets do not show (OWASP, "CSV Injection"); numbers stay as they
+//! are.
 
 use std::borrow::Cow;
 

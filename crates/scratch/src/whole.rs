@@ -90,8 +90,8 @@ pub fn free_name(path: &Path, word: &str) -> PathBuf {
     names.find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| name(NAMES_MAX))
 }
 
-/// Writes a file, which afterwards has its whole content. After an error, or when the program is killed, it is as it was
-/// before: whole or absent.
+/// Writes a file, which afterwards has its whole content. After an error, or when the program is killed, it is as it
+/// was before: whole or absent.
 ///
 /// # Errors
 /// Those of `content` and of the file system.
@@ -314,8 +314,8 @@ mod tests {
         }
     }
 
-    /// Several writes of one file; after each, the file is the last one that succeeded, as a whole. What is left beside it
-    /// was not removable.
+    /// Several writes of one file; after each, the file is the last one that succeeded, as a whole. What is left beside
+    /// it was not removable.
     fn writes_stay_whole(seed: u64) -> (u32, u32) {
         let faults = Faults::of(seed);
         let disk = FaultyDisk {

@@ -57,8 +57,8 @@ pub fn replay_workload(
     recorder.finish(&states, (start_ns, trace.end_ns))
 }
 
-/// The policy of a task of a class above the normal one. The stop class has the priority 99 in a recording; the deadline
-/// class, which the simulated machine does not have, gets it.
+/// The policy of a task of a class above the normal one. The stop class has the priority 99 in a recording; the
+/// deadline class, which the simulated machine does not have, gets it.
 fn policy_of(prio: RtPrio, policy: Option<Policy>) -> SchedPolicy {
     let priority = prio.sched_priority().unwrap_or(99);
     if policy == Some(Policy::Rr) { SchedPolicy::Rr(priority) } else { SchedPolicy::Fifo(priority) }

@@ -168,8 +168,8 @@ fn after_one_false_decision_the_next_ones_agree_again() {
     }
 }
 
-/// A trace of one CPU without its callbacks, whose events are stamped later than they were decided, by up to 3 µs, those
-/// of one instant alike. With `charges`: with what a kernel would have charged.
+/// A trace of one CPU without its callbacks, whose events are stamped later than they were decided, by up to 3 µs,
+/// those of one instant alike. With `charges`: with what a kernel would have charged.
 fn stamped_late(trace: &Trace, charges: bool) -> Trace {
     let mut copy = trace.begun();
     trace.tasks().iter().skip(1).for_each(|task| {

@@ -183,8 +183,8 @@ pub enum EventKind {
     Print { label: Label },
     /// The kernel stack of `task` at its switch or wait just before, on the event's CPU; the label reads
     /// `outer;…;inner`, a function each, the caller before the called (`stacktrace` triggers of ftrace). Android's
-    /// `sched_blocked_reason` names only the function in which `task` waits uninterruptibly, right before its switch or,
-    /// in older kernels, when another task wakes it.
+    /// `sched_blocked_reason` names only the function in which `task` waits uninterruptibly, right before its switch
+    /// or, in older kernels, when another task wakes it.
     Stack { task: TaskId, label: Label },
     /// The recorder lost `count` events of the event's CPU between here and its next event.
     Lost { count: u64 },

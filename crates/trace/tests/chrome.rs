@@ -37,7 +37,8 @@ fn ns(value: &Value) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever the names are, it is JSON, and every event but wake-ups, switches, charges and losses leaves exactly one entry.
+    /// Whatever the names are, it is JSON, and every event but wake-ups, switches, charges and losses leaves exactly
+    /// one entry.
     #[test]
     fn any_trace_is_json(trace in traces()) {
         let events = written(&trace, &[]);

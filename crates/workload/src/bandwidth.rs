@@ -20,8 +20,8 @@ impl Bandwidth {
     /// Without a limit, with the kernel's usual period of 100 ms (`default_bw_period_us`).
     pub const NO_LIMIT: Bandwidth = Bandwidth { quota_us: None, period_us: 100_000, burst_us: 0 };
 
-    /// Reads `QUOTA[/PERIOD[/BURST]]`. Each is a time with a unit, or a number of us as in the kernel's files; the quota
-    /// may be `max`. Spaces separate, too: the text of `cpu.max` is read as it is.
+    /// Reads `QUOTA[/PERIOD[/BURST]]`. Each is a time with a unit, or a number of us as in the kernel's files; the
+    /// quota may be `max`. Spaces separate, too: the text of `cpu.max` is read as it is.
     ///
     /// # Errors
     /// Another form, or values that the kernel does not take (`tg_set_bandwidth`).

@@ -7,7 +7,8 @@ use super::{Case, Fact, Finding, RECORDING, Rule, Verdict};
 /// weights, a fair queue owes a waiter no more than a slice or two, so a long wait alone is no starvation, ns.
 pub(super) const STARVED_DUE_NS: u64 = 200_000_000;
 
-/// The time that others wait behind a running task from which on it is reported: two of the longest slices at nice 0, ns.
+/// The time that others wait behind a running task from which on it is reported: two of the longest slices at nice 0,
+/// ns.
 pub(super) const HELD_NS: u64 = 200_000_000;
 
 /// A hog must hold CPUs from others for so much of all CPU time: a hundredth, ppm.

@@ -9,8 +9,8 @@
 //! What a loss is depends on what bounds the work of a role ([`Work`]). The figures before are those for as much work
 //! as the recordings after did: as many tasks, or as much time.
 //!
-//! Each loss is a part of one [`Cause`]: waiting is caused by the role that had the CPU, sleep by the role that ended it,
-//! if that did not lose the time itself.
+//! Each loss is a part of one [`Cause`]: waiting is caused by the role that had the CPU, sleep by the role that ended
+//! it, if that did not lose the time itself.
 
 mod causes;
 mod conditions;
@@ -63,8 +63,8 @@ pub enum Detail {
 pub enum Work {
     /// Most of its tasks begin and end in the recording: their number is the work, and a longer life is lost.
     Tasks,
-    /// Its tasks want a CPU most of the time (before, they ran for 80 % of the time in which they did not wait for one):
-    /// the time is the work, and what they do not run is lost.
+    /// Its tasks want a CPU most of the time (before, they ran for 80 % of the time in which they did not wait for
+    /// one): the time is the work, and what they do not run is lost.
     CpuTime,
     /// It is woken from outside: its wake-ups are the work, and running or waiting for longer is lost.
     Pace,

@@ -101,7 +101,8 @@ fn iter_num_next<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Tra
 
 /// The most words of a bit iterator (`BITS_ITER_NR_WORDS_MAX`).
 const BITS_WORDS_MAX: u64 = 511;
-/// Where a `struct bpf_iter_bits` holds the address of its words, the number of bits, and the bit that was met last, plus 1.
+/// Where a `struct bpf_iter_bits` holds the address of its words, the number of bits, and the bit that was met last,
+/// plus 1.
 const WORDS: u64 = 0;
 const BITS: u64 = 8;
 const LAST: u64 = 12;

@@ -20,7 +20,8 @@ pub(crate) struct DrawnArgs {
         value_parser = clap::value_parser!(u32).range(1..=POINTS_MAX)
     )]
     pub(crate) points: u32,
-    /// Also write the result as a page in Markdown; a page that this command wrote before keeps the history of its seeds
+    /// Also write the result as a page in Markdown; a page that this command wrote before keeps the history of its
+    /// seeds
     #[arg(long, value_name = "FILE.md", requires = "seed")]
     pub(crate) report: Option<PathBuf>,
 }

@@ -1,8 +1,8 @@
 //! What a machine can do with fairground, found out by trying.
 //!
 //! An [`Ability`] is a function of fairground that depends on the machine. It requires checks, and each [`Check`]
-//! tests one property of a [`World`]: this machine, or one that a test made. A new ability is a line of [`ABILITIES`]; a
-//! new check is a function of `checks`.
+//! tests one property of a [`World`]: this machine, or one that a test made. A new ability is a line of [`ABILITIES`];
+//! a new check is a function of `checks`.
 
 mod abilities;
 mod checks;

@@ -57,8 +57,8 @@ fn measures() -> Vec<Measure> {
     std::iter::once(WORST_ERROR).chain(of_the_machine).collect()
 }
 
-/// What a task ran, or was due, for its share to be judged: a hundredth of one CPU. A share of almost nothing is wrong by
-/// thousands of per cent and says nothing.
+/// What a task ran, or was due, for its share to be judged: a hundredth of one CPU. A share of almost nothing is wrong
+/// by thousands of per cent and says nothing.
 const LEAST_PART: u64 = 100;
 
 /// A task and its share.

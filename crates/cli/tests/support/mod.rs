@@ -19,8 +19,8 @@ pub(crate) fn fairground(arguments: &[&str]) -> Output {
     run(Path::new(env!("CARGO_BIN_EXE_fairground")), arguments)
 }
 
-/// The program, to which signals can be sent: a test may run where they are ignored (in the background of a shell, under
-/// `nohup`), and what is ignored stays ignored.
+/// The program, to which signals can be sent: a test may run where they are ignored (in the background of a shell,
+/// under `nohup`), and what is ignored stays ignored.
 pub(crate) fn interruptible() -> Command {
     let mut command = Command::new("env");
     command.arg("--default-signal=INT,TERM,HUP").arg(env!("CARGO_BIN_EXE_fairground"));

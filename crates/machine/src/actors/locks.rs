@@ -270,8 +270,8 @@ impl Actors {
         self.locks[lock as usize].is_held_by(id)
     }
 
-    /// Releases a lock that the actor holds as far as that happens in user mode. True: all is done; false: a system call
-    /// follows, for [`Actors::release_in_call`].
+    /// Releases a lock that the actor holds as far as that happens in user mode. True: all is done; false: a system
+    /// call follows, for [`Actors::release_in_call`].
     pub(super) fn release_in_user_mode(
         &mut self,
         id: u32,

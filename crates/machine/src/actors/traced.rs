@@ -1,5 +1,5 @@
-//! System calls as events, where the machine is asked for them ([`crate::TraceOptions::calls`]). Between two steps of an
-//! actor it is looked whether it has entered or left a call; nothing else depends on it. System calls of futexes are
+//! System calls as events, where the machine is asked for them ([`crate::TraceOptions::calls`]). Between two steps of
+//! an actor it is looked whether it has entered or left a call; nothing else depends on it. System calls of futexes are
 //! effects of their own, for programs that are called at them.
 //!
 //! The object of a call is its number in the workload, with the kind of object in the upper half.

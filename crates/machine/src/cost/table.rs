@@ -73,15 +73,15 @@ cost_table! {
     /// Switching from one task to another, or to the idle task, without the scheduler's own decision.
     context_switch_ns = 800, "assumed; rings of two processes took 620-720 ns per switch and \
                               wake-up in 2007 (lat_ctx, LKML)";
-    /// By how much a switch from the idle task is cheaper than one between two tasks, and blocking where no other task is
-    /// runnable than where one is.
+    /// By how much a switch from the idle task is cheaper than one between two tasks, and blocking where no other task
+    /// is runnable than where one is.
     idle_saving_ns = 0, "not distinguished";
     /// Waking a task, on the CPU that wakes it, without the scheduler's own decision.
     wakeup_ns = 500, "assumed";
     /// Additional cost of waking a task, for each level of control groups that it is below the root.
     group_wakeup_ns = 0, "not modelled unless it is set";
-    /// The part of `wakeup_ns` that another CPU pays where it is idle, in the interrupt that it gets: it activates the task
-    /// itself (`ttwu_queue_wakelist`).
+    /// The part of `wakeup_ns` that another CPU pays where it is idle, in the interrupt that it gets: it activates the
+    /// task itself (`ttwu_queue_wakelist`).
     wake_list_ns = 0, "not distinguished: all is paid by the CPU that wakes a task";
     /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task
     /// that ends pays it, too.
@@ -110,21 +110,22 @@ cost_table! {
     yield_ns = 200, "as syscall_ns";
     /// A mark in the recording: of a program, or of the beginning and the end of a wait for a lock.
     mark_ns = 0, "not a part of what is measured";
-    /// Putting a message into a queue or taking one out, where no task waits at the other end: that takes no system call.
+    /// Putting a message into a queue or taking one out, where no task waits at the other end: that takes no system
+    /// call.
     queue_ns = 20, "assumed: an atomic operation";
-    /// The way out of a system call that wakes a task: before the CPU can go to that task. Interrupts to other CPUs do not
-    /// wait for it.
+    /// The way out of a system call that wakes a task: before the CPU can go to that task. Interrupts to other CPUs do
+    /// not wait for it.
     way_out_ns = 0, "contained in syscall_ns";
     /// Copying a byte into a pipe or socket, or out of it.
     copy_byte_ps = 100, "assumed: 10 GB/s";
-    /// Allocating and freeing a page of a pipe, paid by its writer. A pipe keeps one page, so that the first one into an
-    /// empty pipe costs nothing.
+    /// Allocating and freeing a page of a pipe, paid by its writer. A pipe keeps one page, so that the first one into
+    /// an empty pipe costs nothing.
     pipe_page_ns = 0, "contained in copy_byte_ps";
-    /// The part of `syscall_ns` for which a write into a pipe or a read from it has the pipe's mutex. The bytes and pages
-    /// of a write are paid for with it, too. One that is preempted meanwhile keeps all others out.
+    /// The part of `syscall_ns` for which a write into a pipe or a read from it has the pipe's mutex. The bytes and
+    /// pages of a write are paid for with it, too. One that is preempted meanwhile keeps all others out.
     pipe_lock_ns = 0, "not modelled unless it is set";
-    /// A message into a socket, beyond what a pipe takes: allocating its buffer. Its reader pays half as much for freeing
-    /// it.
+    /// A message into a socket, beyond what a pipe takes: allocating its buffer. Its reader pays half as much for
+    /// freeing it.
     socket_ns = 0, "not distinguished from a pipe";
     /// Creating a process (`fork`), beyond the system call: what its parent pays before the child may run.
     fork_ns = 0, "not modelled unless it is set";

@@ -90,8 +90,8 @@ pub(crate) struct SelectCpu<'a> {
     pub(crate) waker_cpu: u32,
     /// Where the task may run.
     pub(crate) allowed: &'a CpuMask,
-    /// Where the wake-up is synchronous (`SCX_WAKE_SYNC`): whether the waker is not exiting, and its CPU's local queue is
-    /// empty.
+    /// Where the wake-up is synchronous (`SCX_WAKE_SYNC`): whether the waker is not exiting, and its CPU's local queue
+    /// is empty.
     pub(crate) sync: Option<bool>,
     /// Only a CPU of a wholly idle core will do (`SCX_PICK_IDLE_CORE`).
     pub(crate) whole_core: bool,

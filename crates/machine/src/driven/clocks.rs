@@ -3,9 +3,9 @@
 //! A recorded event is stamped a moment after the kernel read the clock that its decision goes by (`rq_clock_task`).
 //! Charges tell that clock to the nanosecond: what a task is charged is the clock's way since the last charge, or since
 //! the task came onto its CPU, which was when the task before it was charged. The kernel reads the clock where it
-//! charges (`update_curr` follows `update_rq_clock`), so between charges the clock stands. On a CPU that runs no task of
-//! the scheduler the clock is the recording's, less what a stamp is late. A clock never goes back, and is never ahead of
-//! the recording's.
+//! charges (`update_curr` follows `update_rq_clock`), so between charges the clock stands. On a CPU that runs no task
+//! of the scheduler the clock is the recording's, less what a stamp is late. A clock never goes back, and is never
+//! ahead of the recording's.
 
 use super::Driven;
 use crate::MachineError;
@@ -18,8 +18,8 @@ pub(super) struct LateTimer {
     time_ns: u64,
 }
 
-/// How late a switch is stamped, at most, ns: some microseconds, on an emulated CPU tens of them. Charges tell the rest:
-/// only how far the clock goes counts, not where it begins.
+/// How late a switch is stamped, at most, ns: some microseconds, on an emulated CPU tens of them. Charges tell the
+/// rest: only how far the clock goes counts, not where it begins.
 const LATE_NS: u64 = 50_000;
 /// A timer's interrupt charges the running task so long after its time at most, ns.
 const CHARGED_WITHIN_NS: u64 = 500_000;
@@ -31,8 +31,8 @@ impl Driven {
         self.move_clock(cpu, runtime_ns.saturating_sub(read_ns));
     }
 
-    /// The kernel has read the clock of a CPU, which has come so far since the task that runs there was charged, and does
-    /// not charge it: what it charges next counts from there (`update_curr` of the task's group only).
+    /// The kernel has read the clock of a CPU, which has come so far since the task that runs there was charged, and
+    /// does not charge it: what it charges next counts from there (`update_curr` of the task's group only).
     pub fn read_clock(&mut self, cpu: u32, since_charge_ns: u64) {
         let read_ns = &mut self.read_ns[cpu as usize];
         let ahead_ns = since_charge_ns.saturating_sub(*read_ns);

@@ -74,9 +74,9 @@ pub struct Driven {
 
 impl Driven {
     /// A machine of this configuration, without costs that are charged, whose tasks and control groups are those of a
-    /// recording, and whose clock stands at the beginning of it. Where the recording has the kernel's charges, tasks have run for what
-    /// [`Driven::charge`] says, else for the time between their switches. No task exists yet; every CPU is idle. `init()` of the scheduler has
-    /// run.
+    /// recording, and whose clock stands at the beginning of it. Where the recording has the kernel's charges, tasks
+    /// have run for what [`Driven::charge`] says, else for the time between their switches. No task exists yet; every
+    /// CPU is idle. `init()` of the scheduler has run.
     ///
     /// # Errors
     /// An invalid configuration or setting, and more control groups than the machine can hold.

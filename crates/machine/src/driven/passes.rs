@@ -110,8 +110,8 @@ impl Driven {
     }
 
     /// A task of a higher class, which the machine does not have, takes a CPU: what runs there leaves in the state
-    /// `leaves`, or, `None`, is put back without a question (`put_prev_task_scx`). The next [`Driven::pick`] on that CPU
-    /// gives it back. Callbacks: `stopping`, `quiescent` of a task that blocks; `cpu_release`, or `update_idle`.
+    /// `leaves`, or, `None`, is put back without a question (`put_prev_task_scx`). The next [`Driven::pick`] on that
+    /// CPU gives it back. Callbacks: `stopping`, `quiescent` of a task that blocks; `cpu_release`, or `update_idle`.
     ///
     /// # Errors
     /// A fault of the machine.

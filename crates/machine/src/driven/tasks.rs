@@ -181,8 +181,8 @@ impl Driven {
         })
     }
 
-    /// A task may run on these CPUs, given as ranges; where it goes then the recording says. Callbacks: `set_cpumask` and
-    /// those of a task that is taken out of its queue and put back.
+    /// A task may run on these CPUs, given as ranges; where it goes then the recording says. Callbacks: `set_cpumask`
+    /// and those of a task that is taken out of its queue and put back.
     ///
     /// # Errors
     /// A fault of the machine.

@@ -73,8 +73,8 @@ impl Machine {
         self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
-    /// `sched_setaffinity`. Callbacks: those of [`Machine::allow`]; then, when the task may not stay where it is, those of
-    /// [`Machine::leave_forbidden_cpu`]. Fails, and changes nothing, where none of the CPUs is online.
+    /// `sched_setaffinity`. Callbacks: those of [`Machine::allow`]; then, when the task may not stay where it is, those
+    /// of [`Machine::leave_forbidden_cpu`]. Fails, and changes nothing, where none of the CPUs is online.
     pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
         let mask = mask.and(&self.kernel.all_cpus);
         let usable = mask.and(&self.kernel.online.mask);
@@ -116,8 +116,8 @@ impl Machine {
     }
 
     /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:
-    /// `stopping` (and `enqueue`), `cpu_release`, `dequeue`, `enqueue` on the new CPU, `cpu_acquire`, `dispatch` without
-    /// a previous task, `running` of the next. The stopper itself takes no time and is not in the trace.
+    /// `stopping` (and `enqueue`), `cpu_release`, `dequeue`, `enqueue` on the new CPU, `cpu_acquire`, `dispatch`
+    /// without a previous task, `running` of the next. The stopper itself takes no time and is not in the trace.
     fn leave_forbidden_cpu(&mut self, cpu: u32, slot: Slot) -> Step {
         let meter = self.meter();
         self.kernel.counters.affinity_moves += 1;

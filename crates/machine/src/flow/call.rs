@@ -53,8 +53,8 @@ impl Machine {
     }
 
     /// Runs a function of the scheduler's program on the executing CPU: what it returned, and the instructions that it
-    /// executed. A trap ends the scheduler's time in charge: it is not called again, and 0 is returned; one in the dump,
-    /// which follows that end, ends the dump. `what` names the function in the message then.
+    /// executed. A trap ends the scheduler's time in charge: it is not called again, and 0 is returned; one in the
+    /// dump, which follows that end, ends the dump. `what` names the function in the message then.
     #[inline]
     pub(super) fn execute(
         &mut self,

@@ -15,8 +15,8 @@ const OF_TASK: &str = "    ";
 
 impl Machine {
     /// Writes the dump: what the scheduler adds about itself, then every CPU that is not idle with the tasks that are
-    /// runnable there, and what the scheduler adds about each. Callbacks: `dump`, `dump_cpu`, `dump_task`; the first one
-    /// that fails ends the dump.
+    /// runnable there, and what the scheduler adds about each. Callbacks: `dump`, `dump_cpu`, `dump_task`; the first
+    /// one that fails ends the dump.
     pub(crate) fn dump_state(&mut self) -> Step {
         let Some(exit) = self.kernel.exit.clone().filter(|exit| exit.kind.is_error()) else {
             return Ok(());

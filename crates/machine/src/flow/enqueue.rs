@@ -15,8 +15,8 @@ pub(crate) enum Sticky {
 }
 
 impl Machine {
-    /// `enqueue_task`, for a task of the scheduler `enqueue_task_scx`: the task becomes runnable on the run queue of its CPU. Callbacks: `runnable` (not when it
-    /// only moves between run queues), then `enqueue`.
+    /// `enqueue_task`, for a task of the scheduler `enqueue_task_scx`: the task becomes runnable on the run queue of
+    /// its CPU. Callbacks: `runnable` (not when it only moves between run queues), then `enqueue`.
     pub(crate) fn enqueue_task(&mut self, slot: Slot, enq_flags: u64, sticky: Sticky) -> Step {
         if self.kernel.task(slot).rt.is_rt() {
             return self.enqueue_rt(slot, false);
@@ -158,8 +158,9 @@ impl Machine {
         self.kernel.this_cpu = this_cpu;
     }
 
-    /// `dequeue_task`, for a task of the scheduler `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue`
-    /// if the scheduler has it, `stopping` if it runs, then `quiescent` (not when it only moves between run queues).
+    /// `dequeue_task`, for a task of the scheduler `dequeue_task_scx`: the task leaves the run queue. Callbacks:
+    /// `dequeue` if the scheduler has it, `stopping` if it runs, then `quiescent` (not when it only moves between run
+    /// queues).
     pub(crate) fn dequeue_task(&mut self, slot: Slot, deq_flags: u64) -> Step {
         if !self.kernel.task(slot).queued {
             return Ok(());

@@ -1,8 +1,8 @@
 //! CPUs that come and go: `sched_cpu_activate`, `sched_cpu_deactivate` (`kernel/sched/core.c`, 7.2), and what sched_ext
 //! does then (`handle_hotplug`, `rq_offline_scx`).
 //!
-//! A CPU goes when its stopper thread gets it, and is empty at that instant. A kernel has the tasks run there until each of
-//! them is pushed off (`balance_push`); here they are pushed off at once, without `running` and `stopping`.
+//! A CPU goes when its stopper thread gets it, and is empty at that instant. A kernel has the tasks run there until
+//! each of them is pushed off (`balance_push`); here they are pushed off at once, without `running` and `stopping`.
 
 use fairground_trace::TaskState;
 
@@ -39,8 +39,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `sched_cpu_activate`, and the pass after it. Callbacks: `update_idle` of the CPU that wakes up, `cpu_online`, then
-    /// those of a pass.
+    /// `sched_cpu_activate`, and the pass after it. Callbacks: `update_idle` of the CPU that wakes up, `cpu_online`,
+    /// then those of a pass.
     fn come_online(&mut self, change: Hotplug) -> Step {
         let meter = self.meter();
         self.kernel.book_idle(change.cpu);
@@ -51,9 +51,10 @@ impl Machine {
         self.schedule_after_stop(change.cpu, None, meter)
     }
 
-    /// `sched_cpu_deactivate` and `sched_cpu_dying`, by the stopper of the executing CPU. Callbacks: those of what ran there
-    /// (`stopping`, `cpu_release`, or `update_idle`); of each task that waits outside of the CPU's own queue `dequeue`,
-    /// `quiescent`, `runnable`; `cpu_offline`; of each task `enqueue` on another CPU; `update_idle` of the CPU that rests.
+    /// `sched_cpu_deactivate` and `sched_cpu_dying`, by the stopper of the executing CPU. Callbacks: those of what ran
+    /// there (`stopping`, `cpu_release`, or `update_idle`); of each task that waits outside of the CPU's own queue
+    /// `dequeue`, `quiescent`, `runnable`; `cpu_offline`; of each task `enqueue` on another CPU; `update_idle` of the
+    /// CPU that rests.
     #[cold]
     #[inline(never)]
     pub(crate) fn go_offline(&mut self, cpu: u32) -> Step {
@@ -84,8 +85,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `rq_offline_scx`: the tasks that the scheduler has of a CPU go into the CPU's own queue, the last one that became
-    /// runnable first.
+    /// `rq_offline_scx`: the tasks that the scheduler has of a CPU go into the CPU's own queue, the last one that
+    /// became runnable first.
     fn gather_tasks(&mut self, cpu: u32) -> Step {
         let local = self.kernel.cpus[cpu as usize].local;
         for slot in self.tasks_on(cpu).into_iter().rev() {
@@ -110,8 +111,8 @@ impl Machine {
         here
     }
 
-    /// `select_fallback_rq`: a CPU for a task whose CPU it may not use. Where none of those on which it may run is online, it
-    /// may run on all from now on. Callbacks then: those of [`Machine::allow`].
+    /// `select_fallback_rq`: a CPU for a task whose CPU it may not use. Where none of those on which it may run is
+    /// online, it may run on all from now on. Callbacks then: those of [`Machine::allow`].
     pub(crate) fn select_fallback(&mut self, slot: Slot) -> Step<u32> {
         if let Some(cpu) = self.kernel.fallback_cpu(slot) {
             return Ok(cpu);

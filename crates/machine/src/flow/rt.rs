@@ -90,7 +90,8 @@ impl Machine {
         Ok(first.map(|slot| if prev == Some(slot) { Pick::Keep } else { Pick::Task(slot) }))
     }
 
-    /// The classes in their order: the scheduler's while its deadline server runs, the real-time class, the scheduler's.
+    /// The classes in their order: the scheduler's while its deadline server runs, the real-time class, the
+    /// scheduler's.
     #[inline(never)]
     pub(crate) fn pick_of_classes(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
         let own = prev.filter(|slot| !self.kernel.task(*slot).rt.is_rt());
@@ -179,9 +180,9 @@ impl Machine {
         self.kernel.rt.requeue(cpu, slot, priority, false);
     }
 
-    /// `__sched_setscheduler`: another policy or priority. A task that leaves the scheduler's class: callbacks `dequeue`
-    /// if the scheduler owned it, `stopping` if it runs, `quiescent`, `disable`. One that comes: `enable`, `set_weight`,
-    /// `set_cpumask`, `runnable`, then `running` if it runs, else `enqueue`.
+    /// `__sched_setscheduler`: another policy or priority. A task that leaves the scheduler's class: callbacks
+    /// `dequeue` if the scheduler owned it, `stopping` if it runs, `quiescent`, `disable`. One that comes: `enable`,
+    /// `set_weight`, `set_cpumask`, `runnable`, then `running` if it runs, else `enqueue`.
     pub(crate) fn set_policy(&mut self, slot: Slot, policy: SchedPolicy) -> Step {
         let before = self.kernel.task(slot).rt;
         let after = before.with_policy(policy);

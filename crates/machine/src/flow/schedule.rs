@@ -275,9 +275,9 @@ impl Machine {
         Ok(())
     }
 
-    /// `put_prev_task`, for a task of the scheduler `put_prev_task_scx`: the previous task leaves. Callbacks: `stopping`, and `enqueue` when its slice is used up.
-    /// True: the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room
-    /// for it.
+    /// `put_prev_task`, for a task of the scheduler `put_prev_task_scx`: the previous task leaves. Callbacks:
+    /// `stopping`, and `enqueue` when its slice is used up. True: the scheduler left it in the local queue though the
+    /// CPU goes idle, so that the idle task has to make room for it.
     pub(crate) fn put_prev(&mut self, cpu: u32, slot: Slot, next_is_idle: bool) -> Step<bool> {
         self.kernel.update_curr(self.program.memory(), cpu)?;
         if !self.kernel.task(slot).queued || self.kernel.task(slot).rt.is_rt() {

@@ -30,8 +30,9 @@ impl Machine {
         Ok(())
     }
 
-    /// `sched_tick`, and `task_tick_scx` or `task_tick_rt`. Callback of a task of the scheduler: `tick`. A slice that is used up makes room: here and nowhere else is
-    /// the end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
+    /// `sched_tick`, and `task_tick_scx` or `task_tick_rt`. Callback of a task of the scheduler: `tick`. A slice that
+    /// is used up makes room: here and nowhere else is the end of a slice noticed. `entered`: the timer interrupt in
+    /// which it comes is paid for already.
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         // A tick of its own contains its interrupt.
         let shared_ns = if entered { self.kernel.cost.timer_irq_ns } else { 0 };

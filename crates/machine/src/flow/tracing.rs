@@ -123,8 +123,8 @@ impl Machine {
         }
     }
 
-    /// Calls the programs of an event one after the other. Their context are these words and the result; the word before
-    /// it is how many they are.
+    /// Calls the programs of an event one after the other. Their context are these words and the result; the word
+    /// before it is how many they are.
     fn call_attached(&mut self, (event, way): (Event, Way), words: &[u64], result: i64) -> Step {
         debug_assert!(words.len() <= ARGS_MAX + 2, "the context has room for them");
         let mut from = 0;

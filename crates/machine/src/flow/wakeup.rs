@@ -59,9 +59,9 @@ impl Machine {
         self.activate_woken(slot, wakeup_flags(selected, moves))
     }
 
-    /// `select_task_rq`, for a task of the scheduler `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler
-    /// (or, for it, the core's default choice) was asked: a task that may run on one CPU only is never asked about.
-    /// Callback: `select_cpu`.
+    /// `select_task_rq`, for a task of the scheduler `select_task_rq_scx`: the CPU for a task that becomes runnable,
+    /// and whether the scheduler (or, for it, the core's default choice) was asked: a task that may run on one CPU only
+    /// is never asked about. Callback: `select_cpu`.
     pub(crate) fn select_task_rq(
         &mut self,
         slot: Slot,

@@ -177,8 +177,8 @@ impl Kernel {
         mem.store_u64(self.cpus[cpu as usize].addr + offsets::rq::CURR, addr)
     }
 
-    /// `sched_info_arrive`: the times that a task has run, and how long it has waited for that, ns; where the scheduler's
-    /// object reads them.
+    /// `sched_info_arrive`: the times that a task has run, and how long it has waited for that, ns; where the
+    /// scheduler's object reads them.
     fn count_arrival(&self, mem: &Memory, next: Option<Slot>, now_ns: u64) -> Result<(), Trap> {
         let Some(task) = next.filter(|_| self.keeps_sched_info).map(|slot| self.task(slot)) else {
             return Ok(());

@@ -65,8 +65,8 @@ impl Cids {
         u64::from(if self.form { self.cid_of[cpu as usize] } else { cpu })
     }
 
-    /// The members of `struct scx_cid_topo` for a CPU, if the numbers follow the topology: core, cache, node, each with the
-    /// first number of its CPUs and its place among its kind, in the order of these.
+    /// The members of `struct scx_cid_topo` for a CPU, if the numbers follow the topology: core, cache, node, each with
+    /// the first number of its CPUs and its place among its kind, in the order of these.
     pub(crate) fn place_of(&self, topology: &Topology, cpu: u32) -> Option<[u32; 6]> {
         if self.replaced {
             return None;

@@ -128,7 +128,8 @@ impl DumpText {
 }
 
 impl Kernel {
-    /// The tasks of the scheduler that wait for a CPU there, the one that has waited longest first (`rq->scx.runnable_list`).
+    /// The tasks of the scheduler that wait for a CPU there, the one that has waited longest first
+    /// (`rq->scx.runnable_list`).
     pub(crate) fn runnable_on(&self, cpu: u32) -> Vec<Slot> {
         let waits = |(_, task): &(Slot, &Task)| {
             task.cpu == cpu && task.waiting && task.scx_state == ScxState::Enabled

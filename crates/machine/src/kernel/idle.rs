@@ -40,7 +40,8 @@ impl Kernel {
         (found.unwrap_or(prev_cpu), found.is_some())
     }
 
-    /// Of a synchronous wake-up, whether the waker's CPU may be chosen: the waker is not exiting, and nothing waits there.
+    /// Of a synchronous wake-up, whether the waker's CPU may be chosen: the waker is not exiting, and nothing waits
+    /// there.
     fn takes_waker(&self, wake_flags: u64) -> Option<bool> {
         let waker = &self.cpus[self.this_cpu as usize];
         let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);

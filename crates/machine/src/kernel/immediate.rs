@@ -1,5 +1,5 @@
-//! `SCX_ENQ_IMMED` (7.1): a task in a local queue runs at once, or goes to the scheduler again; and the queues whose tasks
-//! go to it again.
+//! `SCX_ENQ_IMMED` (7.1): a task in a local queue runs at once, or goes to the scheduler again; and the queues whose
+//! tasks go to it again.
 
 use fairground_bpf::{Memory, Trap};
 
@@ -99,8 +99,8 @@ impl Kernel {
         }
     }
 
-    /// `local_task_should_reenq` for the tasks of a local queue in their order, and all tasks of another queue: those that go
-    /// to the scheduler again, and why.
+    /// `local_task_should_reenq` for the tasks of a local queue in their order, and all tasks of another queue: those
+    /// that go to the scheduler again, and why.
     pub(crate) fn tasks_again(&mut self, ask: Reenqueue) -> Vec<(Slot, Again)> {
         let dsq = self.dsq_of(ask.queue);
         let local = match ask.queue {

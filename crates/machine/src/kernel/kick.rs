@@ -42,7 +42,8 @@ impl Kicks {
 }
 
 impl Kernel {
-    /// `resched_curr`: the current task of a CPU must leave. Another CPU gets an interrupt; one that is offline does not.
+    /// `resched_curr`: the current task of a CPU must leave. Another CPU gets an interrupt; one that is offline does
+    /// not.
     pub(crate) fn resched_curr(&mut self, cpu: u32) {
         let is_online = self.is_online(cpu);
         let rq = &mut self.cpus[cpu as usize];

@@ -193,9 +193,9 @@ impl Kernel {
         })
     }
 
-    /// `find_lowest_rq`: of the CPUs with the lowest priority, below that of the task, on which it may run, the nearest:
-    /// its own, the executing one if no other is nearer, or the next one in turn. `None`: there is none, or the task
-    /// may run on one CPU only.
+    /// `find_lowest_rq`: of the CPUs with the lowest priority, below that of the task, on which it may run, the
+    /// nearest: its own, the executing one if no other is nearer, or the next one in turn. `None`: there is none, or
+    /// the task may run on one CPU only.
     pub(crate) fn find_lowest_cpu(&mut self, slot: Slot) -> Option<u32> {
         let task = self.task(slot);
         let (own, priority) = (task.cpu, task.rt.priority());

@@ -1,9 +1,9 @@
 //! The deadline server of the scheduler's class: a CPU that real-time tasks keep busy runs 50 ms of each second for it
 //! (`rq->ext_server`, `dl_server_*` in `kernel/sched/deadline.c` of 7.2).
 //!
-//! It is deferred: as long as the class, or the idle task, gets these 50 ms anyway, the server does nothing but begin its
-//! period anew. Only at the last moment at which they still fit in, `deadline - runtime`, it runs, above the real-time
-//! class, and from then on at the beginning of each period.
+//! It is deferred: as long as the class, or the idle task, gets these 50 ms anyway, the server does nothing but begin
+//! its period anew. Only at the last moment at which they still fit in, `deadline - runtime`, it runs, above the
+//! real-time class, and from then on at the beginning of each period.
 
 /// `dl_runtime`, ns.
 const RUNTIME_NS: i64 = 50_000_000;
@@ -107,7 +107,8 @@ impl Server {
         Demand { timer_ns: None, resched: true }
     }
 
-    /// `dl_server_update`, `dl_server_update_idle`: a task of the class, or the idle task, ran for so many ns up to now.
+    /// `dl_server_update`, `dl_server_update_idle`: a task of the class, or the idle task, ran for so many ns up to
+    /// now.
     pub(crate) fn consume(&mut self, now_ns: u64, ran_ns: u64, by_idle: bool) -> Demand {
         let now_ns = now_ns as i64;
         if self.state == State::Stopped || (by_idle && self.state == State::Running) {

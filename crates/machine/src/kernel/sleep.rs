@@ -23,8 +23,8 @@ impl Kernel {
         (at_ns / tick).saturating_add(2).saturating_mul(tick)
     }
 
-    /// Arms what ends the sleep of a task that leaves the executing CPU in a state: the device's interrupt at that time,
-    /// or a timer's. False: that would come before the task could sleep (`do_nanosleep`).
+    /// Arms what ends the sleep of a task that leaves the executing CPU in a state: the device's interrupt at that
+    /// time, or a timer's. False: that would come before the task could sleep (`do_nanosleep`).
     #[inline]
     pub(crate) fn arm_wakeup(&mut self, slot: Slot, state: TaskState, at_ns: u64) -> bool {
         let by_hrtimer =

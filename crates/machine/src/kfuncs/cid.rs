@@ -35,8 +35,8 @@ fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_of_cid(int(cid)).map_or(s32(errno::EINVAL), u64::from))
 }
 
-/// `scx_bpf_cid_topo(cid, out, out__sz)`: the first number, and the place among its kind, of the core, of the cache and of the
-/// node of a CPU. Kernels before the argument `out__sz` have no more members than these.
+/// `scx_bpf_cid_topo(cid, out, out__sz)`: the first number, and the place among its kind, of the core, of the cache and
+/// of the node of a CPU. Kernels before the argument `out__sz` have no more members than these.
 fn cid_topo(k: &mut Kernel, mem: &Memory, [cid, out, bytes, ..]: [u64; 5]) -> Ret {
     let place = k.cpu_of_cid(int(cid)).and_then(|cpu| k.cids.place_of(&k.topology, cpu));
     let members = place.unwrap_or([u32::MAX; 6]);

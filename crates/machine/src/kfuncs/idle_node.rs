@@ -35,8 +35,8 @@ fn node_of(k: &mut Kernel, node: u64) -> Result<u32, i64> {
     Err(errno::EINVAL)
 }
 
-/// `scx_pick_idle_cpu`: claims an idle CPU of a node, else of the others in the order of their numbers: the machine's nodes
-/// are all equally far from each other.
+/// `scx_pick_idle_cpu`: claims an idle CPU of a node, else of the others in the order of their numbers: the machine's
+/// nodes are all equally far from each other.
 fn pick_from(
     k: &mut Kernel,
     mem: &Memory,

@@ -55,7 +55,8 @@ pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
     own.iter().chain(tracing::HELPERS).copied().collect()
 }
 
-/// `bpf_get_current_pid_tgid`: thread group and thread of the task that the CPU runs; of the loader, 1, outside of tasks.
+/// `bpf_get_current_pid_tgid`: thread group and thread of the task that the CPU runs; of the loader, 1, outside of
+/// tasks.
 fn current_pid_tgid(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     let curr = kernel.cpus[kernel.this_cpu as usize].curr();
     let pid = curr.map_or(LOADER_PID, |slot| u64::from(kernel.task(slot).pid));

@@ -49,8 +49,8 @@ fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr))
 }
 
-/// `struct rq *scx_bpf_locked_rq()` (6.18): the run queue under whose lock the callback runs: that of the task that it is
-/// about, else of the executing CPU.
+/// `struct rq *scx_bpf_locked_rq()` (6.18): the run queue under whose lock the callback runs: that of the task that it
+/// is about, else of the executing CPU.
 fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     let permission = k.permission;
     if !permission.is_locked() {

@@ -1,5 +1,5 @@
-//! Walks over cgroups (`bpf_iter_css`), the tasks of one (`bpf_iter_css_task`) and all tasks (`bpf_iter_task`). An iterator
-//! holds where it is in its own words; what changes during the walk is met as it is then.
+//! Walks over cgroups (`bpf_iter_css`), the tasks of one (`bpf_iter_css_task`) and all tasks (`bpf_iter_task`). An
+//! iterator holds where it is in its own words; what changes during the walk is met as it is then.
 
 use fairground_bpf::{Memory, Trap};
 
@@ -25,8 +25,9 @@ const DESCENDANTS_PRE: u64 = 2;
 const DESCENDANTS_POST: u64 = 3;
 const ANCESTORS_UP: u64 = 4;
 
-/// The words of a `struct bpf_iter_css`: the first cgroup plus 1 (0: none); how many were met, or, with children first, the
-/// place plus 1 (0: none was met); and the order with the distance of its `struct cgroup_subsys_state` from the cgroup.
+/// The words of a `struct bpf_iter_css`: the first cgroup plus 1 (0: none); how many were met, or, with children first,
+/// the place plus 1 (0: none was met); and the order with the distance of its `struct cgroup_subsys_state` from the
+/// cgroup.
 const START: u64 = 0;
 const MET: u64 = 8;
 const ORDER: u64 = 16;
@@ -116,7 +117,8 @@ fn css_task_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
 
 /// `BPF_TASK_ITER_ALL_PROCS`, `_ALL_THREADS`: the same here, and `_PROC_THREADS`: the task alone.
 const PROC_THREADS: u64 = 2;
-/// The words of a `struct bpf_iter_task`: the next task's place plus 1 (0: at the end), and whether only that one is met.
+/// The words of a `struct bpf_iter_task`: the next task's place plus 1 (0: at the end), and whether only that one is
+/// met.
 const NEXT: u64 = 0;
 const ALONE: u64 = 8;
 

@@ -1,5 +1,5 @@
-//! Types of what programs and the kernel pass to each other: arguments of callbacks and kernel functions, iterators, and
-//! the table of callbacks.
+//! Types of what programs and the kernel pass to each other: arguments of callbacks and kernel functions, iterators,
+//! and the table of callbacks.
 
 use fairground_bpf::{TargetTypes, TypeRef};
 

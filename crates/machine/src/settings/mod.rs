@@ -1,5 +1,5 @@
-//! Tunables: the global variables of a scheduler and their parts, set by name before or during a run; and what a setting
-//! can change of the machine itself.
+//! Tunables: the global variables of a scheduler and their parts, set by name before or during a run; and what a
+//! setting can change of the machine itself.
 
 mod expect;
 mod path;

@@ -207,8 +207,8 @@ impl<'t> Words<'t> {
         Some(Item::Number(u64::from(outer)))
     }
 
-    /// Several numbers for a place: all places of its level (`nearest`), or the others, the nearest first; the caches of
-    /// a node.
+    /// Several numbers for a place: all places of its level (`nearest`), or the others, the nearest first; the caches
+    /// of a node.
     fn numbers(&self, number: usize, cpus: &[u32], level: Level, of: &str) -> Option<Vec<u64>> {
         if (level.0, of) == ("node", "llc_ids") {
             let llcs = cpus.iter().filter_map(|cpu| Some(self.topology.place(*cpu)?.llc.into()));

@@ -69,9 +69,9 @@ impl Executor {
         clock::sleep_until(clock::now_ns() + PLACEMENT_NS);
     }
 
-    /// Each waiting task wakes up on an idle machine and sleeps again. What a kernel owes them, or they the others, from
-    /// the time of the preparations is forgotten then (`place_entity` with nothing queued, `update_entity_lag`): the
-    /// tasks of a run begin alike, and a recording need not say how.
+    /// Each waiting task wakes up on an idle machine and sleeps again. What a kernel owes them, or they the others,
+    /// from the time of the preparations is forgotten then (`place_entity` with nothing queued, `update_entity_lag`):
+    /// the tasks of a run begin alike, and a recording need not say how.
     pub(crate) fn wake_each(&self) {
         self.settle();
         let tasks = self.shared.used_slots().len().min(ALONE_MAX);

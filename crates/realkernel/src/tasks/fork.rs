@@ -204,8 +204,8 @@ impl SharedState {
 }
 
 impl Task<'_> {
-    /// Sets name, memory, nice value, affinity, cgroup and policy of a new process, which has inherited a nice value and
-    /// a policy.
+    /// Sets name, memory, nice value, affinity, cgroup and policy of a new process, which has inherited a nice value
+    /// and a policy.
     fn apply_attributes(&mut self, nice: i8, policy: SchedPolicy) {
         // SAFETY: touches no memory.
         self.slot.tid.store(unsafe { libc::getpid() } as u32, SeqCst);

@@ -231,8 +231,8 @@ fn looks_ns() -> u64 {
     trials.min().unwrap_or(0)
 }
 
-/// The loop's mean speed in CPU time while every CPU computes, over [`BUSY_TRIALS`] times so many iterations; `None` if no
-/// helper can be started.
+/// The loop's mean speed in CPU time while every CPU computes, over [`BUSY_TRIALS`] times so many iterations; `None` if
+/// no helper can be started.
 fn busy_speed(cpus: &[u32], iterations: u64) -> Option<u64> {
     let helpers: Vec<libc::pid_t> =
         cpus.iter().take(HELPERS_MAX as usize).filter_map(|cpu| helper(*cpu)).collect();

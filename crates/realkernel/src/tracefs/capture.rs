@@ -47,8 +47,8 @@ impl Buffer {
     }
 }
 
-/// Moves the pages that a buffer of the kernel has now, each read as a whole, to `out`; returns the number of bytes. The
-/// pages that were read before an error are written, too.
+/// Moves the pages that a buffer of the kernel has now, each read as a whole, to `out`; returns the number of bytes.
+/// The pages that were read before an error are written, too.
 fn drain(pipe: &mut impl Read, page_bytes: usize, out: &mut impl Write) -> io::Result<u64> {
     let mut pages = vec![0; page_bytes * PAGES_AT_ONCE];
     let (mut filled, mut moved) = (0, 0);

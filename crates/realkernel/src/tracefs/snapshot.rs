@@ -171,8 +171,8 @@ struct Cgroups {
 }
 
 impl Cgroups {
-    /// The cgroup of the CPU controller in a text of `/proc/PID/cgroup`; without that controller, the one of the unified
-    /// hierarchy.
+    /// The cgroup of the CPU controller in a text of `/proc/PID/cgroup`; without that controller, the one of the
+    /// unified hierarchy.
     fn of(&mut self, text: &str) -> Option<CgroupId> {
         let mut parts = text.lines().filter_map(|line| {
             let mut parts = line.splitn(3, ':');

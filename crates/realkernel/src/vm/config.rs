@@ -27,7 +27,8 @@ pub struct VmConfig {
     pub instruction_ns: u64,
     /// Parameters for the kernel's command line, after the program's own.
     pub append: Vec<String>,
-    /// Time limit of each phase (boot, run, end), wall time without that in which QEMU waits for a CPU of the host; `None`: from the guest's duration ([`super::Deadlines`]).
+    /// Time limit of each phase (boot, run, end), wall time without that in which QEMU waits for a CPU of the host;
+    /// `None`: from the guest's duration ([`super::Deadlines`]).
     pub deadline: Option<Duration>,
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
     /// [`crate::guest::is_init`] says so. `None`: the running program.
@@ -40,8 +41,9 @@ pub struct VmConfig {
 impl VmConfig {
     /// Maximum number of virtual CPUs (tested up to 8; QEMU's limit is 255).
     pub const MAX_CPUS: u32 = 64;
-    /// What an instruction may take in the deterministic mode, ns: powers of two, as QEMU has them. The kernel's work takes as many times longer than on a processor of today, which executes 1 to 3 in a
-    /// nanosecond; a guest second takes as many times less of the host's time than one at 1 ns.
+    /// What an instruction may take in the deterministic mode, ns: powers of two, as QEMU has them. The kernel's work
+    /// takes as many times longer than on a processor of today, which executes 1 to 3 in a nanosecond; a guest second
+    /// takes as many times less of the host's time than one at 1 ns.
     pub const INSTRUCTION_NS: [u64; 4] = [1, 2, 4, 8];
     /// What an instruction takes unless it is stated, ns.
     pub const INSTRUCTION_NS_DEFAULT: u64 = 8;

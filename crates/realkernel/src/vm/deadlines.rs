@@ -20,8 +20,8 @@ impl Deadlines {
     /// instruction takes `instruction_ns`.
     ///
     /// On an idle 2-core machine, a boot takes 3 to 6 s, and a guest second about 1 s in the deterministic mode at 8 ns
-    /// an instruction, for any number of CPUs. In the fast mode, `cpus` threads share the cores of the machine. The limits are twenty
-    /// times these values: they detect hangs, not slow runs.
+    /// an instruction, for any number of CPUs. In the fast mode, `cpus` threads share the cores of the machine. The
+    /// limits are twenty times these values: they detect hangs, not slow runs.
     pub fn for_guest(guest_ns: u64, cpus: u32, mode: VmMode, instruction_ns: u64) -> Self {
         const SLACK: u32 = 20;
         let cpus = cpus.max(1);

@@ -82,8 +82,8 @@ pub struct GuestAnswer {
     pub shutdown: Duration,
 }
 
-/// Runs `job` in a virtual machine; writes the recording and the outcome to `folder`. The program of the job's loader is
-/// one of this machine; it is copied to the guest with its libraries.
+/// Runs `job` in a virtual machine; writes the recording and the outcome to `folder`. The program of the job's loader
+/// is one of this machine; it is copied to the guest with its libraries.
 ///
 /// # Errors
 ///
@@ -148,8 +148,8 @@ fn pack_loader(loader: &mut LoaderJob) -> Result<Vec<GuestFile>, VmError> {
     Ok(packed.files)
 }
 
-/// Adds the remedy to a message about a configuration that the guest did not have. A loader may not print the message of
-/// libbpf, so its failure may be one.
+/// Adds the remedy to a message about a configuration that the guest did not have. A loader may not print the message
+/// of libbpf, so its failure may be one.
 fn with_config_remedy(message: String, kernel: &Kernel, is_of_loader: bool) -> String {
     if kernel.config.is_some() || !(is_of_loader || message.contains(NO_KCONFIG)) {
         return message;

@@ -3,8 +3,9 @@
 /// How the guest's clock advances.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VmMode {
-    /// The clock counts instructions, 8 ns each or fewer ([`super::VmConfig::instruction_ns`]). The same job gives the same bytes, under any load, on any host with
-    /// Linux 5.6 or newer that permits filters of system calls (elsewhere a few runs on several CPUs differ).
+    /// The clock counts instructions, 8 ns each or fewer ([`super::VmConfig::instruction_ns`]). The same job gives the
+    /// same bytes, under any load, on any host with Linux 5.6 or newer that permits filters of system calls (elsewhere
+    /// a few runs on several CPUs differ).
     #[default]
     Deterministic,
     /// Each virtual CPU is a thread of the host, under KVM if a probe has shown that it works. Faster; runs differ.

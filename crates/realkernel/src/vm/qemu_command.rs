@@ -38,9 +38,9 @@ pub(super) fn for_guest(
     command
 }
 
-/// Adds the options with which QEMU filters its own system calls, as far as it can, and gives up the rights of root once
-/// its files are open. The filter then has to allow the calls that change the user; without rights, and without new ones
-/// (`no_new_privs`), they have no effect afterwards. QEMU is started with a [`Guard`] then.
+/// Adds the options with which QEMU filters its own system calls, as far as it can, and gives up the rights of root
+/// once its files are open. The filter then has to allow the calls that change the user; without rights, and without
+/// new ones (`no_new_privs`), they have no effect afterwards. QEMU is started with a [`Guard`] then.
 pub(super) fn confine(command: &mut Command, has_sandbox: bool) {
     let leaves_root = is_root() && Guard::is_possible();
     if has_sandbox {

@@ -125,8 +125,8 @@ impl Phase {
         self.since = Instant::now();
     }
 
-    /// Whether the phase takes longer than its limit, without the time in which QEMU waited for a CPU of the host: a busy
-    /// host makes no guest hang.
+    /// Whether the phase takes longer than its limit, without the time in which QEMU waited for a CPU of the host: a
+    /// busy host makes no guest hang.
     fn is_over(&self, waited: impl FnOnce() -> Duration) -> bool {
         let took = self.since.elapsed();
         took > self.limit()

@@ -52,8 +52,8 @@ impl Page {
     }
 }
 
-/// The page's Content-Security-Policy: nothing is loaded, and only what the page itself has runs. ECharts sets styles of
-/// single elements, which only `style-src-attr` allows.
+/// The page's Content-Security-Policy: nothing is loaded, and only what the page itself has runs. ECharts sets styles
+/// of single elements, which only `style-src-attr` allows.
 fn policy<'a>(scripts: impl Iterator<Item = &'a str>) -> String {
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
     let scripts: Vec<String> = scripts.map(hash).collect();

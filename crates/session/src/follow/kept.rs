@@ -2,9 +2,9 @@
 //!
 //! A CPU that schedules charges the task that runs (`update_curr` in `pick_task_fair`). If it goes on with that task,
 //! no other event tells of the pass. Other charges have events of their own: a wake-up, a new task, a tick,
-//! `sched_yield`, a change of the task; and a timer that ends a slice (HRTICK) charges, too. So a charge without such an
-//! event, which no switch follows, is that of a pass if something since the last pass may have asked for one. If nothing
-//! has, it is that of the timer, and the next one that of the pass.
+//! `sched_yield`, a change of the task; and a timer that ends a slice (HRTICK) charges, too. So a charge without such
+//! an event, which no switch follows, is that of a pass if something since the last pass may have asked for one. If
+//! nothing has, it is that of the timer, and the next one that of the pass.
 //!
 //! A program that reads its CPU time is charged without a pass: a pass counts only if the scheduler wants one.
 

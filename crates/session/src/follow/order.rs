@@ -1,10 +1,10 @@
 //! The order of the tasks that sleep when a recording begins.
 //!
-//! A task that slept for a short time keeps its place in its queue: in a control group with little to do, tasks keep for
-//! seconds what they were apart when the recording began. Where the recording says how far each was ahead of its queue's
-//! clock ([`vruntime_ahead_ns`](fairground_trace::TaskInfo::vruntime_ahead_ns)), the tasks of each queue live through it
-//! again, with another one that stands for the clock: they run, in pieces, as the scheduler lets them, until it is
-//! indifferent between them; then each runs for what it is ahead, and the other one last.
+//! A task that slept for a short time keeps its place in its queue: in a control group with little to do, tasks keep
+//! for seconds what they were apart when the recording began. Where the recording says how far each was ahead of its
+//! queue's clock ([`vruntime_ahead_ns`](fairground_trace::TaskInfo::vruntime_ahead_ns)), the tasks of each queue live
+//! through it again, with another one that stands for the clock: they run, in pieces, as the scheduler lets them, until
+//! it is indifferent between them; then each runs for what it is ahead, and the other one last.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Wake-ups that read a run queue's clock and do not charge the task that runs there.
 //!
-//! A wake-up charges the running entity of the queue that the woken task joins (`update_curr` in `enqueue_entity`). With
-//! control groups that may be the running task's group, or one above it: no `sched_stat_runtime` tells of that, and the
-//! task itself is charged later. The scheduler needs the clock of the wake-up all the same. It is the stamp of
+//! A wake-up charges the running entity of the queue that the woken task joins (`update_curr` in `enqueue_entity`).
+//! With control groups that may be the running task's group, or one above it: no `sched_stat_runtime` tells of that,
+//! and the task itself is charged later. The scheduler needs the clock of the wake-up all the same. It is the stamp of
 //! `sched_wakeup`, less what such a stamp is late: in the median of the wake-ups that do charge the running task, after
 //! the stamp of the charge.
 

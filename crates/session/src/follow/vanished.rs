@@ -1,7 +1,8 @@
 //! Tasks that leave their CPU without an event: it was lost, or the kernel does not show it.
 //!
 //! The next switch of the CPU is away from another task than the one that came last. Whether that one slept or waited
-//! meanwhile is told by the next event of its own: only who sleeps is woken. One that never comes again counts as asleep.
+//! meanwhile is told by the next event of its own: only who sleeps is woken. One that never comes again counts as
+//! asleep.
 
 use fairground_trace::{Event, EventKind, TaskId};
 

@@ -2,8 +2,8 @@
 //!
 //! The call charges the running task, and the pass that follows does not read the clock again (`do_sched_yield`,
 //! `rq_clock_skip_update`): the first charge after the call is that of the yield. But an interrupt may come before the
-//! call has locked the run queue. If it ends the task's slice, the task leaves inside the kernel, and the yield is still
-//! to come when it is back: the charges before were those of the interrupt and of its pass.
+//! call has locked the run queue. If it ends the task's slice, the task leaves inside the kernel, and the yield is
+//! still to come when it is back: the charges before were those of the interrupt and of its pass.
 
 use fairground_trace::{Call, Event, EventKind, TaskId, TaskState};
 

@@ -66,8 +66,8 @@ pub fn find_object(name: &str) -> Result<Arc<Object>, Failure> {
     read(name).map(|loaded| Arc::clone(&loaded.object))
 }
 
-/// The object of `NAME`, `NAME@SET` or a file, or of a published scheduler as `NAME` or `NAME@VERSION`; and the parameter
-/// set that is named.
+/// The object of `NAME`, `NAME@SET` or a file, or of a published scheduler as `NAME` or `NAME@VERSION`; and the
+/// parameter set that is named.
 pub(super) fn read_spec(spec: &str) -> Result<(Arc<Loaded>, Option<&str>), Failure> {
     if let Some(path) = object_of(spec) {
         return Ok((read(&path?)?, None));

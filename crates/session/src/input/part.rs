@@ -44,7 +44,8 @@ pub(super) struct Programs {
 }
 
 impl Part {
-    /// Adds what another part sets: its values replace those of the same name, its programs run after those of this one.
+    /// Adds what another part sets: its values replace those of the same name, its programs run after those of this
+    /// one.
     pub(super) fn add(&mut self, other: &Part) {
         let Part { set, resize, ops, maps, run } = other.clone();
         self.set.extend(set);

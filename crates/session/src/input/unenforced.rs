@@ -36,8 +36,8 @@ const CONTROLS: [Control; 2] = [
 ];
 
 impl SchedulerObject {
-    /// Which limits of the workload's control groups, and of settings, nothing enforces: sched_ext tells the scheduler of
-    /// them, and this one has no callback for that. In words, one text for each kind.
+    /// Which limits of the workload's control groups, and of settings, nothing enforces: sched_ext tells the scheduler
+    /// of them, and this one has no callback for that. In words, one text for each kind.
     pub fn unenforced(&self, workload: &Workload, given: &[Setting]) -> Vec<String> {
         let controls = CONTROLS.iter().filter(|control| !self.has_callback(control.callback));
         let texts = controls.filter_map(|Control { file, callback, of_group, of_value }| {

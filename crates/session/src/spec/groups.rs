@@ -41,8 +41,8 @@ pub struct TargetSpec {
     #[serde(deserialize_with = "words::several")]
     pub on: Vec<String>,
 
-    /// The scheduler's own loader, a program with its arguments, in one word (`'./scx_bpfland -s 5000'`), on `vm:KERNEL`:
-    /// it runs in the guest and attaches the scheduler there
+    /// The scheduler's own loader, a program with its arguments, in one word (`'./scx_bpfland -s 5000'`), on
+    /// `vm:KERNEL`: it runs in the guest and attaches the scheduler there
     #[arg(long, value_name = "COMMAND", help_heading = "Scheduler")]
     pub loader: Option<String>,
 
@@ -111,14 +111,14 @@ impl Default for TargetSpec {
 #[serde(default)]
 pub struct SchedulerSpec {
     /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source
-    /// (`./mine.bpf.c`), a published one with options (`scx_lavd:power=powersave`), or, on a real kernel, `kernel`: that
-    /// kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
+    /// (`./mine.bpf.c`), a published one with options (`scx_lavd:power=powersave`), or, on a real kernel, `kernel`:
+    /// that kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
     #[arg(long, value_delimiter = ',')]
     #[serde(deserialize_with = "words::several")]
     pub sched: Vec<String>,
 
-    /// Set a tunable or feature before the run, or a part of one (`x[1].y=3`, `x[*]=cpus`; `kernel.NAME=VALUE`: one of a
-    /// real kernel itself); with several values, `compare` runs each
+    /// Set a tunable or feature before the run, or a part of one (`x[1].y=3`, `x[*]=cpus`; `kernel.NAME=VALUE`: one of
+    /// a real kernel itself); with several values, `compare` runs each
     #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
     #[serde(deserialize_with = "words::assignments")]
     pub set: Vec<String>,
@@ -137,8 +137,8 @@ pub struct SchedulerSpec {
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub engine: EngineChoice,
 
-    /// The release of Linux whose sched_ext interface the simulated kernel offers: an object takes the branches that it takes
-    /// there
+    /// The release of Linux whose sched_ext interface the simulated kernel offers: an object takes the branches that it
+    /// takes there
     #[arg(long, value_enum, default_value_t = KernelAbiChoice::default(), value_name = "RELEASE", help_heading = "Machine")]
     pub kernel_abi: KernelAbiChoice,
 

@@ -1,7 +1,7 @@
 //! Compressed input: how much it may become.
 //!
-//! Recordings shrink to a tenth, very regular ones to a hundredth. A file that becomes far more than that is made to fill
-//! the memory, and is refused.
+//! Recordings shrink to a tenth, very regular ones to a hundredth. A file that becomes far more than that is made to
+//! fill the memory, and is refused.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};

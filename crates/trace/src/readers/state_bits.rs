@@ -5,7 +5,8 @@ use crate::TaskState;
 /// How a kernel reports the states of tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum StateBits {
-    /// Before 4.8, and where a trace of Perfetto does not name its kernel, as Perfetto assumes: `TASK_STATE_MAX` is 2048.
+    /// Before 4.8, and where a trace of Perfetto does not name its kernel, as Perfetto assumes: `TASK_STATE_MAX` is
+    /// 2048.
     #[default]
     Old,
     /// Before 4.14: `TASK_STATE_MAX` is 4096.

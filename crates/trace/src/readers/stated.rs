@@ -20,7 +20,8 @@ pub(super) enum Stated {
     Event(EventKind),
     /// A wake-up that `waker` caused, which counts where the recording has no `sched_waking`.
     Wakeup { task: TaskId, target_cpu: u32, waker: TaskId },
-    /// An event with a text: that of its label, or the path of the cgroup to which a task moved or whose weight changed.
+    /// An event with a text: that of its label, or the path of the cgroup to which a task moved or whose weight
+    /// changed.
     WithText(EventKind, String),
     /// Gives the preceding lost-events line its time.
     LostHere,

@@ -9,8 +9,9 @@
 //! * two living tasks with one pid: the lines name pids.
 //!
 //! What the kernel's events cannot express is in marks (`tracing_mark_write`) and in comments of the header: the
-//! window, the origin, the tasks in order with nice value or priority, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
-//! of events, a name's control characters, `[` and `=` are shown as `?`; the header has the name itself.
+//! window, the origin, the tasks in order with nice value or priority, allowed CPUs and cgroup, the tree of cgroups,
+//! the labels. In the lines of events, a name's control characters, `[` and `=` are shown as `?`; the header has the
+//! name itself.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! The workloads of the library as entries, and the grammar of a specification: `name[:arguments][,key=value]…`, several joined by `+`.
+//! The workloads of the library as entries, and the grammar of a specification: `name[:arguments][,key=value]…`,
+//! several joined by `+`.
 
 use std::fmt::{self, Write as _};
 use std::ops::{Range, RangeInclusive};

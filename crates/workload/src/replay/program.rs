@@ -123,7 +123,8 @@ fn goes_on(recorded: &[Recorded], messages: &[Message]) -> Vec<bool> {
     goes_on
 }
 
-/// The workload of a recording that begins in it at a time, and its length, ns. Tasks that did something become groups of one, in the order in which they were named.
+/// The workload of a recording that begins in it at a time, and its length, ns. Tasks that did something become groups
+/// of one, in the order in which they were named.
 pub(super) fn workload(
     (name, cgroups): (&str, Vec<Cgroup>),
     (begin_ns, duration_ns): (u64, u64),

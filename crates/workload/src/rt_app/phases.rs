@@ -152,8 +152,8 @@ impl Reader<'_> {
         settings
     }
 
-    /// `policy` and `priority`. In a phase, a priority alone is one of the policy that the thread has, and a policy that
-    /// the thread has already changes nothing.
+    /// `policy` and `priority`. In a phase, a priority alone is one of the policy that the thread has, and a policy
+    /// that the thread has already changes nothing.
     fn class(&mut self, members: &[Member], before: Option<SchedPolicy>) -> Settings {
         let value = self.find(members, "policy");
         let named = value.and_then(|value| self.policy("policy", value));

@@ -147,8 +147,8 @@ impl Profile {
         })
     }
 
-    /// Programs to attach or not, each of which must be one that is called at an event; what a certain version lacks is left
-    /// out.
+    /// Programs to attach or not, each of which must be one that is called at an event; what a certain version lacks is
+    /// left out.
     fn attachable(&self, object: &Object, names: &[String]) -> Result<Vec<String>, Failure> {
         let known: Vec<String> = tracing_programs(object).into_iter().map(|p| p.name).collect();
         let (there, lacking): (Vec<_>, Vec<_>) =

@@ -1,5 +1,5 @@
-//! A `perf.data` that perf wrote into a pipe (`perf record -o -`): attributes, features and the kernel's descriptions are
-//! records among the others. They are put where a file has them, so that one reader reads both.
+//! A `perf.data` that perf wrote into a pipe (`perf record -o -`): attributes, features and the kernel's descriptions
+//! are records among the others. They are put where a file has them, so that one reader reads both.
 //!
 //! ```text
 //! "PERFILE2" 16(8)

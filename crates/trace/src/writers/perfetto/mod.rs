@@ -3,12 +3,12 @@
 //! What the kernel has tracepoints for is written as the kernel's events (`FtraceEventBundle`, one for a stretch of
 //! events of one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and
 //! the arrows of wake-ups itself. Everything else has tracks of its own (`TrackEvent`): who preempted a task, counters
-//! and marks below the task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of
-//! tunables.
+//! and marks below the task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes
+//! of tunables.
 //!
-//! No event has a thread group, so each task is a process of its own: one that the trace shows the birth of begins there
-//! (`task_newtask`), every other is in the process tree at the start. The next bundle of a CPU flags its lost events,
-//! and the `FtraceStats` at the end have their number.
+//! No event has a thread group, so each task is a process of its own: one that the trace shows the birth of begins
+//! there (`task_newtask`), every other is in the process tree at the start. The next bundle of a CPU flags its lost
+//! events, and the `FtraceStats` at the end have their number.
 
 mod messages;
 mod tracks;
