@@ -1,6 +1,5 @@
 //! How a result was made, as JSON: what a table alone does not say.
 
-use fairground_analysis::Analysis;
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_session::{Outcome, Recording, RunSpec, TargetReport};
 use serde_json::{Map, Value, json};
@@ -73,18 +72,4 @@ pub(crate) fn of_recording(recording: &Recording) -> String {
         "events": trace.len(),
     })
     .to_string()
-}
-
-/// What is missing from a recording, in words; nothing when nothing is.
-pub(crate) fn losses(analysis: &Analysis) -> Vec<String> {
-    let loss = &analysis.irregularities.loss;
-    let counted = [
-        (loss.lost_events, "events were lost by the recorder"),
-        (loss.unreadable, "lines could not be read"),
-        (analysis.irregularities.missed_wakeups, "wake-ups are missing"),
-    ];
-    let counted = counted.iter().filter(|(count, _)| *count > 0);
-    let counted = counted.map(|(count, what)| format!("{count} {what}"));
-    let first = loss.first.as_ref().map(|first| format!("the first problem: {first}"));
-    counted.chain(first).collect()
 }

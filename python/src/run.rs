@@ -188,7 +188,7 @@ pub(crate) fn read(py: Python<'_>, path: &str, machine: Option<&str>) -> PyResul
         let analysis = Analysis::of(&recording.trace, &Options::default());
         Ok(Run {
             made: made::of_recording(&recording),
-            notes: made::losses(&analysis),
+            notes: analysis.irregularities.notes(),
             log: Vec::new(),
             ejection: None,
             verdicts: texts(never_ran(analysis.never_ran())),

@@ -47,6 +47,7 @@ pub mod difference;
 mod figures;
 mod fluid;
 mod idle_waiting;
+mod irregularities;
 mod live;
 mod machine_metrics;
 pub mod metric;
@@ -70,10 +71,9 @@ pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use counters::counters;
 pub use figures::Figures;
+pub use irregularities::Irregularities;
 pub use live::{CpuNow, Doing, Live, Look};
-pub use machine_metrics::{
-    CpuMetrics, Instructions, Irregularities, MachineMetrics, ParamChange, PolicyCost,
-};
+pub use machine_metrics::{CpuMetrics, Instructions, MachineMetrics, ParamChange, PolicyCost};
 pub use options::{MAX_INTERVALS, Options};
 pub use parts::Analysed;
 pub use samples::Samples;

@@ -2,7 +2,7 @@
 
 use crate::Samples;
 use crate::metric::value::{Metric, Unit, count, float, int, known, metric};
-use fairground_trace::{CallbackKind, Loss};
+use fairground_trace::CallbackKind;
 
 /// What one CPU did in the window: `run + idle + unknown = window`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -214,30 +214,4 @@ pub struct ParamChange {
     pub time_ns: u64,
     /// `name=value`.
     pub text: String,
-}
-
-/// What in the trace contradicts itself or is missing, and what the recorder lost. All counts are over the events
-/// read, from the trace's begin to the window's end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Irregularities {
-    /// What the recorder and the reader lost.
-    pub loss: Loss,
-    /// The recording has no `sched_switch`: nothing that follows from switches was measured.
-    pub no_switches: bool,
-    /// Where events were lost: the part of the window's CPU time of which nothing is known, in millionths.
-    pub unknown_ppm: u64,
-    /// Switches whose `prev` was not the task that the CPU was known to run.
-    pub broken_switches: u64,
-    /// Switch-ins of a task that was running on another CPU.
-    pub doubly_running: u64,
-    /// Switch-ins of a task that was asleep: its wake-up is missing, and its time since then is unknown.
-    pub missed_wakeups: u64,
-    /// Events that name a CPU or a task that the trace does not have; they were ignored.
-    pub out_of_range: u64,
-    /// Events whose time lay before that of an earlier event; they were taken to happen at that time.
-    pub clock_jumps: u64,
-    /// Events of a task after its end.
-    pub after_exit: u64,
-    /// Tasks whose nice value the trace does not know; the fluid schedule gives them the weight of nice 0.
-    pub assumed_nice: u64,
 }

@@ -73,7 +73,7 @@ fn one(args: &DiagnoseArgs, mut diagnosed: Diagnosed) -> Document {
     let trace = &diagnosed.recording.trace;
     let (events, cpus) = (trace.len() as u64, trace.cpus);
     present::describe_recording(&mut document, &diagnosed.analysis, events, cpus);
-    let unknown = present::unknown_time(&diagnosed.analysis.irregularities);
+    let unknown = diagnosed.analysis.irregularities.unknown_time();
     present::describe_diagnosis(
         &mut document,
         &diagnosed.diagnosis,

@@ -32,7 +32,6 @@ pub(crate) use policy::{path_name, policy_table};
 pub(crate) use reports::{playback_table, reports_table, ring_instructions, ring_table};
 pub(crate) use run::{
     describe_machine, describe_recording, describe_run, loader_notes, loss_notes, printed_notes,
-    unknown_time,
 };
 pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table, tree_table};
 pub(crate) use values::cell;

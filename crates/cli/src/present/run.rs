@@ -155,55 +155,7 @@ pub(crate) fn loader_notes(document: &mut Document, outcome: &Outcome) {
     }
 }
 
-/// How much of the CPU time is not known, where events were lost.
-pub(crate) fn unknown_time(irregularities: &Irregularities) -> Option<String> {
-    let percent = irregularities.unknown_ppm as f64 / 1e4;
-    (irregularities.unknown_ppm > 0)
-        .then(|| format!("what ran is not known for {percent:.2} % of the CPU time"))
-}
-
 /// What is missing from a trace, in words; nothing when nothing is.
 pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<String> {
-    let loss = &irregularities.loss;
-    let counted = [
-        (loss.lost_events, "events were lost by the recorder"),
-        (loss.unreadable, "lines could not be read"),
-        (loss.prints, "printed lines were left out: there were too many different ones"),
-        (
-            loss.stacks,
-            "stacks and waits for locks were left out: there were too many different ones",
-        ),
-        (loss.clock_jumps.max(irregularities.clock_jumps), "events lay before an earlier one"),
-        (loss.pid_reuses, "pids were reused"),
-        (irregularities.broken_switches, "switches left a task that was not known to run"),
-        (irregularities.doubly_running, "switches started a task that ran elsewhere"),
-        (
-            irregularities.missed_wakeups,
-            "switches started a task that was asleep: its wake-up is missing",
-        ),
-        (irregularities.out_of_range, "events name an unknown CPU or task"),
-        (irregularities.after_exit, "events came after their task's end"),
-        (irregularities.assumed_nice, "tasks have no known nice value; the fair share takes 0"),
-    ];
-    let mut notes: Vec<String> = counted
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{label}: {n} {what}"))
-        .collect();
-    notes.extend(unknown_time(irregularities).map(|what| format!("{label}: {what}")));
-    if irregularities.no_switches {
-        notes.push(format!(
-            "{label}: no sched_switch in this recording: CPU times, waits and what follows from \
-             them were not measured; record sched_switch, too"
-        ));
-    }
-    if loss.truncated {
-        notes.push(format!(
-            "{label}: the recording ends in the middle of an event; what came before is analysed"
-        ));
-    }
-    if let Some(first) = &loss.first {
-        notes.push(format!("{label}: the first problem: {first}"));
-    }
-    notes
+    irregularities.notes().into_iter().map(|note| format!("{label}: {note}")).collect()
 }
