@@ -3,7 +3,7 @@
 mod seen;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use fairground_analysis::TaskMetrics;
@@ -16,7 +16,6 @@ use fairground_tests::debian::{DebianProgram, HACKBENCH, RT_APP, STRESS_NG};
 use fairground_tests::originals::{COMMAND, KIB_PER_CPU, PLAN_FILE, Plan, Run, What};
 use fairground_trace::Trace;
 use fairground_workload::{Workload, from_spec, parse, parse_rt_app, to_toml};
-use tempfile::TempDir;
 
 pub(crate) use seen::{Seen, Verdict, run_ns, switches, wakeups};
 
@@ -142,7 +141,7 @@ const PAIRS: [Pair; 5] = [
 
 /// The guest's results, or why there are none, with the reasons for missing programs.
 struct Guest {
-    folder: TempDir,
+    folder: PathBuf,
     left_out: Vec<(&'static str, String)>,
 }
 
@@ -186,8 +185,11 @@ fn run_all() -> Result<Guest, String> {
         packed,
         room: ROOM,
     };
-    let folder = tempfile::tempdir().expect("a folder");
-    let answer = run_command(&command, &config, folder.path(), &mut |_| ())
+    // No static is dropped, so the folder is not a temporary one.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("beside");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    let answer = run_command(&command, &config, &folder, &mut |_| ())
         .unwrap_or_else(|error| panic!("the guest: {error:#?}"));
     assert_eq!(answer.exit_code, 0, "{}", answer.console);
     Ok(Guest { folder, left_out })
@@ -223,7 +225,7 @@ pub(crate) fn pair(name: &str) -> Option<(Seen, Seen)> {
         return None;
     }
     let pair = PAIRS.iter().find(|pair| pair.name == name).expect("a pair of the table");
-    let folder = guest.folder.path();
+    let folder = guest.folder.as_path();
     let real = format!("{name}-real");
     let text = fs::read_to_string(folder.join(format!("{real}.txt"))).expect("what it printed");
     let is_its = |task: &TaskMetrics| pair.tasks.iter().any(|start| task.name.starts_with(start));

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,6 +20,10 @@ const ANSWERS_MAX: usize = 10_000;
 
 /// The bit of the Ctrl key among an event's modifiers.
 const CTRL: u32 = 2;
+
+/// How often and how long the end of the browser is waited for.
+const CLOSING_POLLS: u32 = 250;
+const POLL: Duration = Duration::from_millis(20);
 
 /// A page in a browser.
 #[derive(Debug)]
@@ -179,7 +184,15 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Errors: it may be gone already.
+        // Its children write into the profile until they are gone, too. Errors: it may be gone already.
+        let _ = self.commands.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
+        let _ = self.commands.flush();
+        for _ in 0..CLOSING_POLLS {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
