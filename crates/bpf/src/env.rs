@@ -14,7 +14,7 @@ pub type HostFn<H> = fn(&mut H, &Memory, [u64; 5]) -> Result<u64, Trap>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FuncRef(pub usize);
 
-/// What helpers require of the host.
+/// The interface of the host that helpers call.
 pub trait Host {
     /// `bpf_get_prandom_u32`: the next number of the host's own seeded sequence.
     fn random_u32(&mut self) -> u32;

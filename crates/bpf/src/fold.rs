@@ -163,7 +163,7 @@ fn operand(registers: &Registers, src: Src) -> Option<u64> {
     }
 }
 
-/// What a load reads, if that is constant.
+/// The constant value that a load reads, if there is one.
 fn read(
     registers: &Registers,
     frozen: &Frozen,

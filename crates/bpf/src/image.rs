@@ -37,7 +37,7 @@ pub struct Image<H> {
     pub(crate) program: Arc<Program>,
     pub(crate) calls: HostCalls<H>,
     engine: Engine,
-    /// What was compiled, with its constants; the latest last.
+    /// The compiled code by its constants; the latest last.
     compiled: Mutex<Vec<(Option<Frozen>, Arc<Executable>)>>,
 }
 
@@ -131,12 +131,12 @@ impl<H: Host> Image<H> {
 pub struct Obstacle {
     /// The function that it is in.
     pub function: String,
-    /// What it requires and does not get.
+    /// Requirements of the object that the environment does not meet.
     pub reason: String,
 }
 
 impl<H> Image<H> {
-    /// What may end a run that enters the program at some of its functions, by index, with the constants that the
+    /// Obstacles that may end a run which enters the program at some of its functions, by index, with the constants that the
     /// object has initially; sorted, each once. Calls, callbacks and jumps are followed; what a constant decides is
     /// decided.
     pub fn obstacles(&self, entries: Vec<usize>) -> Vec<Obstacle> {

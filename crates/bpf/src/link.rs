@@ -257,7 +257,7 @@ fn lookup<V: Clone>(known: &[(&str, V)], name: &str) -> Option<V> {
     known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
 }
 
-/// What a configuration value writes into a variable of `size` bytes. A text is cut, as by libbpf, so that a zero
+/// The bytes that a configuration value writes into a variable of `size` bytes. A text is cut, as by libbpf, so that a zero
 /// follows it.
 fn config_bytes(value: &ConfigValue, size: u64, text: bool) -> Result<Vec<u8>, String> {
     match value {

@@ -1,4 +1,4 @@
-//! What an object requires of its kernel, and what a kernel lacks. Works also for objects that cannot be linked.
+//! Requirements of an object, and those that a kernel does not meet. Works also for objects that cannot be linked.
 
 use std::collections::BTreeSet;
 
@@ -130,7 +130,7 @@ impl Object {
         described.any(|text| text == path || text.starts_with(&inside))
     }
 
-    /// What an environment lacks for this object, sorted.
+    /// The requirements of this object that an environment does not meet, sorted.
     pub fn lacks<H: Host>(&self, env: &Env<H>) -> Vec<Lack> {
         let mut found = BTreeSet::new();
         let known = env.kfunc_names();

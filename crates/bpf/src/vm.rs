@@ -46,7 +46,7 @@ pub(crate) struct Vm {
     pub(crate) state: *mut State,
     /// The `Image<H>` of the instance.
     pub(crate) image: *const c_void,
-    /// What runs; null before the first call.
+    /// The function that runs; null before the first call.
     pub(crate) executable: *const Executable,
     /// For callbacks of helpers.
     pub(crate) invoke: Option<Invoke>,

@@ -29,7 +29,7 @@ struct Seen {
     memory: Vec<u8>,
 }
 
-/// What a program does on an engine; `None` if it cannot be linked.
+/// The result of a program on an engine; `None` if it cannot be linked.
 fn observe(main: &Function, engine: Engine) -> Option<Seen> {
     let kfuncs = ["record", "fail", "bpf_iter_num_new", "bpf_iter_num_next"];
     let linked = Linked {

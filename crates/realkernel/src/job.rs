@@ -59,7 +59,7 @@ pub struct SchedulerJob {
     pub name: String,
     /// Writes to its data sections, before it is loaded or during the run.
     pub writes: Vec<GlobalWrite>,
-    /// What else its loader does.
+    /// Further actions of its loader.
     pub setup: SchedulerSetup,
 }
 
@@ -80,7 +80,7 @@ pub struct LoaderJob {
     pub capture: bool,
 }
 
-/// What a scheduler's loader does besides setting variables.
+/// The actions of a scheduler's loader besides setting variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerSetup {
@@ -247,7 +247,7 @@ pub struct Outcome {
     pub changes: Vec<Change>,
     /// How the attached scheduler was disabled; `None` if none was attached.
     pub exit: Option<SchedulerExit>,
-    /// What is known of the scheduler's own loader; `None` if there was none.
+    /// The report on the scheduler's own loader; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loader: Option<LoaderReport>,
     /// Why a requested recording is missing.
@@ -256,7 +256,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// What is known of a loader after a run.
+/// The report on a loader after a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoaderReport {
     /// Its name in messages.
@@ -271,19 +271,19 @@ pub struct LoaderReport {
     pub end: String,
     /// Whether it ended before it was stopped.
     pub by_itself: bool,
-    /// What it has set, if that was asked for.
+    /// The values that it set, if they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captured: Option<Captured>,
 }
 
-/// What a loader has set, as the kernel has it once the scheduler is enabled.
+/// The values that a loader set, as the kernel has them once the scheduler is enabled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
     /// The data sections.
     pub sections: Vec<CapturedSection>,
     /// The integers of the callback table that are not 0.
     pub ops: Vec<(String, u64)>,
-    /// What could not be read.
+    /// The values that could not be read.
     pub notes: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ pub struct Bandwidth {
     pub quota_us: Option<u64>,
     /// The period, us.
     pub period_us: u64,
-    /// What is left of earlier periods and may be used above the quota, us.
+    /// Runtime left over from earlier periods, which may be used above the quota, us.
     pub burst_us: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What operations name by index: the objects of a workload.
+//! The objects of a workload, which operations name by index.
 
 use crate::model::{Op, Program, Role, Workload};
 

@@ -50,7 +50,7 @@ impl SchedPolicy {
         }
     }
 
-    /// What is wrong with the priority, and the remedy; `None`: nothing.
+    /// The problem with the priority, and the remedy; `None` if there is none.
     pub(crate) fn problem(self) -> Option<(String, &'static str)> {
         let wrong = self.priority().filter(|priority| !RT_PRIORITIES.contains(priority))?;
         Some((format!("the priority {wrong} is out of range"), "write a `priority` from 1 to 99"))

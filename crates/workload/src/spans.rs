@@ -56,7 +56,7 @@ impl Spans {
     }
 }
 
-/// What a problem is about.
+/// The subject of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Workload,

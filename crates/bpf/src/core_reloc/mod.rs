@@ -38,7 +38,7 @@ impl<'a> Resolver<'a> {
         Self { local, target, candidates: BTreeMap::new() }
     }
 
-    /// What a relocation refers to, `struct task_struct.scx.slice`; `None` if it does not match the object's own types.
+    /// The target of the relocation, `struct task_struct.scx.slice`; `None` if it does not match the object's own types.
     pub(crate) fn describe(local: &Btf, relocation: &CoreRelocation) -> Option<String> {
         let question = Question::new(relocation.kind).ok()?;
         Some(Spec::of_object(local, question, relocation).ok()?.describe(local))

@@ -47,7 +47,7 @@ unsafe impl Sync for Code {}
 // SAFETY: the pointers point to the module's code, which moves with this value.
 unsafe impl Send for Code {}
 
-/// What changes while functions are compiled.
+/// The state that changes while functions are compiled.
 struct Compiler {
     /// By function index; `None` before the first call.
     functions: Vec<Option<Compiled>>,

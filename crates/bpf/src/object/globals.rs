@@ -81,7 +81,7 @@ pub enum GlobalType {
         name: String,
         /// Whether it is a union.
         union: bool,
-        /// What [`Types::members`](super::Types::members) takes.
+        /// The members as [`Types::members`](super::Types::members) takes them.
         id: TypeId,
     },
     /// A pointer.

@@ -1,4 +1,4 @@
-//! What is in charge of the CPUs during a run: an object that the runner attaches, a scheduler's own loader, or the
+//! The scheduler in charge of the CPUs during a run: an object that the runner attaches, a scheduler's own loader, or the
 //! kernel's scheduler.
 
 use std::fs;
@@ -8,7 +8,7 @@ use super::RunError;
 use crate::job::{GlobalWrite, Job, LoaderReport, SCHEDULER_FILE, SchedulerExit};
 use crate::sched_ext::{Attached, Loader};
 
-/// What schedules the tasks of a run.
+/// The scheduler of a run's tasks.
 #[derive(Debug)]
 pub(super) enum InCharge {
     /// The kernel's own scheduler.

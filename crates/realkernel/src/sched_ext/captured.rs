@@ -1,4 +1,4 @@
-//! What a scheduler's own loader has set, as the kernel has it: the contents of data sections, and the integers of the
+//! Values set by a scheduler's own loader, read from the kernel: the contents of data sections, and the integers of the
 //! callback table.
 
 use std::fmt::Write;

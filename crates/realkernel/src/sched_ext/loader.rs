@@ -238,7 +238,7 @@ fn status_text(status: ExitStatus) -> String {
     }
 }
 
-/// What a loader prints, in an anonymous file.
+/// The output of a loader, in an anonymous file.
 #[derive(Debug)]
 struct Output {
     file: File,

@@ -1,4 +1,4 @@
-//! What a scheduler's own loader does besides setting variables: it sets members of `struct sched_ext_ops`, fills
+//! Actions of a scheduler's own loader besides setting variables: it sets members of `struct sched_ext_ops`, fills
 //! maps, and runs programs of the object (`SEC("syscall")`).
 
 use std::collections::BTreeMap;

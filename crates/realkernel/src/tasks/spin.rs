@@ -108,7 +108,7 @@ pub(super) struct Speed {
     pub(super) short_slices: bool,
     /// By how much the median measurement exceeds the fastest, %.
     pub(super) spread_percent: u64,
-    /// What a watched computation's first look takes before the time that it reports, and its last one after, ns.
+    /// The time that a watched computation's first look takes before the time that it reports, and its last one after, ns.
     looks_ns: u64,
 }
 
@@ -151,7 +151,7 @@ impl Speed {
         u64::try_from(iterations).unwrap_or(u64::MAX)
     }
 
-    /// What that many iterations take, ns.
+    /// The time of that many iterations, ns.
     fn ns(self, iterations: u64) -> u64 {
         let ns = (u128::from(iterations) << FRACTION_BITS) / u128::from(self.rate_q20.max(1));
         u64::try_from(ns).unwrap_or(u64::MAX)
@@ -218,7 +218,7 @@ impl Speed {
     }
 }
 
-/// What [`Speed::looks_ns`] is here: the shortest of some measurements.
+/// [`Speed::looks_ns`] of this machine: the shortest of some measurements.
 fn looks_ns() -> u64 {
     let trials = (0..TRIALS).map(|_| {
         let (start_ns, mut own) = (now_ns(), Own::default());
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// What its looks take that it does not see is part of its time.
+    /// The part of its looks that it does not see counts as its time.
     #[test]
     fn a_watched_computation_contains_its_looks() {
         let speed = Speed { looks_ns: 19_000, ..watched(EXACT_Q20, false) };

@@ -76,7 +76,7 @@ pub enum RecordError {
     NoRoom {
         /// The folder.
         path: PathBuf,
-        /// What it needs.
+        /// The missing requirement.
         bytes: u64,
         /// The kernel's error.
         source: io::Error,
@@ -117,7 +117,7 @@ impl RecordError {
     }
 }
 
-/// What is missing, in words.
+/// The missing requirement, in words.
 fn missing(bytes: u64, ns: Option<u64>) -> String {
     if bytes == 0 {
         return String::new();

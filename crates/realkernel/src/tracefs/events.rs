@@ -49,7 +49,7 @@ fn of_call(name: &str) -> [String; 2] {
 pub(super) struct Enabled {
     /// Their names `system:event`, in order, without duplicates.
     pub(super) events: Vec<String>,
-    /// What was asked for and the kernel does not have, in words.
+    /// Events that were requested and that the kernel does not have, in words.
     pub(super) missing: Option<String>,
 }
 

@@ -123,7 +123,7 @@ impl Recorder {
         self.marker.as_ref().map(AsFd::as_fd)
     }
 
-    /// What was asked for and the kernel does not have, in words.
+    /// Events that were requested and that the kernel does not have, in words.
     pub fn missing(&self) -> Option<&str> {
         self.missing.as_deref()
     }

@@ -69,7 +69,7 @@ impl Snapshot {
         }
     }
 
-    /// What is known now.
+    /// The state read so far.
     pub(super) fn state(&self) -> StartState {
         let mut tasks: Vec<TaskInfo> = self.tasks.values().cloned().collect();
         forget_usual_slices(&mut tasks);

@@ -43,7 +43,7 @@ pub(super) struct Spill<F> {
     error: Option<io::Error>,
     /// Bytes of the file that were read.
     read: u64,
-    /// What was read last, and how much of it was used.
+    /// The block read last, and how much of it was used.
     chunk: Vec<u8>,
     used: usize,
 }
@@ -146,7 +146,7 @@ impl<F: Storage> Write for Spill<F> {
     }
 }
 
-/// What the file of a recording got.
+/// The contents of a recording's file.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     /// Bytes of each CPU's pages.

@@ -54,7 +54,7 @@ pub(super) fn last_cpu(stat: &str) -> Option<u32> {
     fields.split(' ').nth(STAT_CPU)?.trim().parse().ok()
 }
 
-/// What a task's queue orders it by, ns (`proc_sched_show_task`).
+/// The key by which a task's queue orders it, ns (`proc_sched_show_task`).
 fn vruntime_ns(tid: u32) -> Option<i64> {
     let text = fs::read_to_string(format!("/proc/{tid}/sched")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("se.vruntime"))?;

@@ -41,11 +41,11 @@ pub struct VmConfig {
 impl VmConfig {
     /// Maximum number of virtual CPUs (tested up to 8; QEMU's limit is 255).
     pub const MAX_CPUS: u32 = 64;
-    /// What an instruction may take in the deterministic mode, ns: powers of two, as QEMU has them. The kernel's work
+    /// Times that an instruction may take in the deterministic mode, ns: powers of two, as QEMU has them. The kernel's work
     /// takes as many times longer than on a processor of today, which executes 1 to 3 in a nanosecond; a guest second
     /// takes as many times less of the host's time than one at 1 ns.
     pub const INSTRUCTION_NS: [u64; 4] = [1, 2, 4, 8];
-    /// What an instruction takes unless it is stated, ns.
+    /// The time of an instruction unless it is stated, ns.
     pub const INSTRUCTION_NS_DEFAULT: u64 = 8;
     /// Minimum memory, MiB: enough for a Debian kernel with the program in its initramfs.
     pub const MIN_MEMORY_MIB: u32 = 256;

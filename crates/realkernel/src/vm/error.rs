@@ -42,7 +42,7 @@ pub enum VmError {
     Panic {
         /// The kernel's reason.
         reason: String,
-        /// What the kernel said of the fault.
+        /// The kernel's message on the fault.
         console: Vec<String>,
     },
     /// The command in the guest failed.

@@ -93,7 +93,7 @@ fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Findin
     }
 }
 
-/// What the tasks do with each object, by its index.
+/// The operations of the tasks on each object, by its index.
 struct Uses {
     written: Vec<bool>,
     read: Vec<bool>,

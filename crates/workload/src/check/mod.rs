@@ -16,7 +16,7 @@ use crate::spans::{Finding, Locator, Spans};
 
 /// Checks a workload that was built by a program. Those of [`crate::parse()`] and the library are checked already.
 ///
-/// What is checked: names, ranges, references and limits; loops in which no time passes; unreachable operations;
+/// Checks names, ranges, references and limits; loops in which no time passes; unreachable operations;
 /// groups that never start; unbounded forks; locks taken twice, not released, or held where a task sleeps; waits that
 /// no task can end (unless [`Workload::hangs`]); and cyclic waits, which are searched by executing the workload on an
 /// ideal machine (a CPU for each task, no costs) for at most [`CHECK_STEPS_MAX`] operations.

@@ -12,7 +12,7 @@ use crate::objects::ObjectKind;
 use crate::spans::{Finding, Subject};
 use crate::walk::{OpPath, each_op};
 
-/// What is wrong, and the remedy.
+/// The problem with a value, and the remedy.
 type Problem = (String, &'static str);
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! What tasks change about themselves and about cgroups during the run.
+//! Changes that tasks make to themselves and to cgroups during the run.
 
 use super::draft::Draft;
 use super::placement::{affinity, cgroup, nice, weight};

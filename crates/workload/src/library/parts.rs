@@ -1,4 +1,4 @@
-//! What the workloads of the library are made of.
+//! Parts from which the workloads of the library are built.
 
 use crate::limits::TASKS_MAX;
 use crate::model::{

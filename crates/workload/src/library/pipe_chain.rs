@@ -14,7 +14,7 @@ use crate::model::{Duration, Op, PIPE_CAPACITY_DEFAULT, Program, TaskSpec, Workl
 const CAT_BYTES: u64 = 131_072;
 /// A read of a terminal, bytes.
 const XTERM_BYTES: u64 = 4_096;
-/// What a terminal computes after a read, ns.
+/// The computation of a terminal after a read, ns.
 const XTERM_DRAW_NS: u64 = 100_000;
 /// A block of dd, bytes.
 const BLOCK_BYTES: u64 = 512;

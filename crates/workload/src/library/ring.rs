@@ -108,7 +108,7 @@ struct Ring {
     size_kb: u64,
     /// The number of its first pipe.
     first_pipe: usize,
-    /// What its marks end with.
+    /// The suffix of its marks.
     label: String,
 }
 

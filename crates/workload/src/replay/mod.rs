@@ -65,7 +65,7 @@ pub struct ReplayBuilder {
     begin_ns: u64,
     /// Weights of control groups, by path.
     cgroups: BTreeMap<String, u32>,
-    /// What the caller could not tell; [`ReplayBuilder::finish`] adds what the workload has.
+    /// Facts that the caller could not tell; [`ReplayBuilder::finish`] adds those of the workload.
     pub notes: ReplayNotes,
 }
 
@@ -88,7 +88,7 @@ impl ReplayBuilder {
         self.begin_ns = ns;
     }
 
-    /// What is known of a task.
+    /// The known facts of a task.
     pub fn task(&mut self, id: u32, pid: u32, comm: &str, nice: i8) {
         let recorded = self.recorded(id);
         (recorded.pid, recorded.nice) = (pid, nice.clamp(-20, 19));

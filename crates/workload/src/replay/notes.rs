@@ -1,4 +1,4 @@
-//! What a replay holds, and what its recording could not tell.
+//! Notes on a replay: its contents, and the facts that its recording lacks.
 
 use std::fmt;
 

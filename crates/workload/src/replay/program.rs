@@ -37,7 +37,7 @@ pub(super) enum Start {
     Forked,
 }
 
-/// What was recorded of a task.
+/// The recorded events of a task.
 #[derive(Debug)]
 pub(super) struct Recorded {
     id: u32,
@@ -193,7 +193,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// What the task did; one that goes on starts over at its end.
+    /// The recorded program of the task; one that goes on starts over at its end.
     fn program(&self, task: &Recorded, goes_on: bool) -> Program {
         let mut program = self.operations(&task.items, |_| true);
         if goes_on {

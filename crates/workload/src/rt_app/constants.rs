@@ -1,4 +1,4 @@
-//! What rt-app does not say, and its defaults.
+//! rt-app's defaults, and values that its files leave open.
 
 /// Device time of a byte of an `iorun`, ns: 500 MB a second, a solid-state disk.
 pub const IORUN_NS_PER_BYTE: u64 = 2;

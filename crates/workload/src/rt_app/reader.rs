@@ -21,7 +21,7 @@ pub(super) struct Reader<'s> {
     pub(super) problems: Vec<Diagnostic>,
     pub(super) notes: Vec<String>,
     pub(super) names: Names,
-    /// What some event resumes.
+    /// Objects that some event resumes.
     pub(super) resumed: BTreeSet<String>,
     pub(super) global: Global,
     pub(super) spans: Spans,
