@@ -60,7 +60,7 @@ fn run(plan: &Plan, packed: Vec<GuestFile>, config: &VmConfig) -> Result<Report,
         room: ROOM,
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let answer = run_command(&command, config, folder.path(), &mut |_| ())
+    let answer = run_command(&command, config, folder.path(), &mut |_| true)
         .map_err(|error| format!("{error:#?}"))?;
     if answer.exit_code != 0 {
         return Err(format!("it ended with {}: {}", answer.exit_code, answer.console));

@@ -20,7 +20,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("catalogue", &["policies", "scratch"]),
     (
         "session",
-        &["analysis", "bpf", "catalogue", "realkernel", "machine", "policies", "trace", "workload"],
+        &[
+            "analysis",
+            "bpf",
+            "catalogue",
+            "realkernel",
+            "machine",
+            "policies",
+            "scratch",
+            "trace",
+            "workload",
+        ],
     ),
     ("top", &["analysis", "trace", "workload"]),
     (

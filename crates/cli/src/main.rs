@@ -12,9 +12,7 @@ mod pictures;
 mod present;
 mod program;
 mod progress;
-mod real;
 mod talk;
-mod targets;
 
 use std::borrow::Cow;
 use std::process::ExitCode;

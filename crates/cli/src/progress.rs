@@ -4,6 +4,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -70,10 +71,17 @@ impl Lines {
 impl Progress {
     /// A bar of `total` steps. From here on Ctrl-C ends the work and not the program ([`interrupt`]).
     pub(crate) fn new(quiet: bool, total: u64) -> Self {
-        interrupt::listen();
+        let progress = Self::of_runs(quiet);
+        progress.begin(total);
+        progress
+    }
+
+    /// A bar for a plan of runs, which tells its length when it begins ([`Watch::begin`]); until then Ctrl-C ends the
+    /// program.
+    pub(crate) fn of_runs(quiet: bool) -> Self {
         let style =
             || ProgressStyle::with_template("{msg:24!} {bar:40} {percent:>3} %  {eta} left");
-        Self { bar: bar(quiet, total, style), quiet, lines: None }
+        Self { bar: bar(quiet, 0, style), quiet, lines: None }
     }
 
     /// As [`Progress::new`]; without a terminal it prints a line every few seconds, which begins with the name.
@@ -90,16 +98,21 @@ impl Progress {
     pub(crate) fn tick(&self) {
         self.lines.iter().for_each(Lines::tick);
     }
+}
+
+impl Watch for Progress {
+    fn begin(&self, steps: u64) {
+        interrupt::listen();
+        self.bar.set_length(steps);
+    }
 
     /// Something to know, on a line of its own; on stderr, unless `quiet`.
-    pub(crate) fn say(&self, text: &str) {
+    fn say(&self, text: &str) {
         if !self.quiet {
             self.bar.suspend(|| talk::say(text));
         }
     }
-}
 
-impl Watch for Progress {
     fn name(&self, label: &str) {
         self.bar.set_message(talk::shown(label).into_owned());
     }
@@ -113,6 +126,10 @@ impl Watch for Progress {
 
     fn goes_on(&self) -> bool {
         !interrupt::is_asked()
+    }
+
+    fn stop_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        interrupt::descriptor()
     }
 }
 

@@ -25,5 +25,5 @@ pub mod vm;
 
 pub use job::{Job, Outcome};
 pub use knobs::KnobError;
-pub use run::{Limits, RunError, TargetError, carry_out, on_host};
+pub use run::{Limits, RunError, TargetError, carry_out, on_host, on_host_by};
 pub use tasks::TaskError;

@@ -20,7 +20,7 @@ fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {
     };
     let mut config = VmConfig::new(qemu, kernel, 2);
     config.program = Some(RUNNER.into());
-    let outcome = run_in_vm(&bench.job, None, &config, bench.folder.path(), &mut |_| ());
+    let outcome = run_in_vm(&bench.job, None, &config, bench.folder.path(), &mut |_| true);
     Some(outcome.unwrap_or_else(|error| panic!("{error}")))
 }
 

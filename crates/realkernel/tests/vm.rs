@@ -43,7 +43,7 @@ fn run(config: &VmConfig, arguments: &[&str], folder: &Path) -> Result<GuestAnsw
         room: 8 << 20,
         ..GuestCommand::default()
     };
-    run_command(&command, config, folder, &mut |_| ())
+    run_command(&command, config, folder, &mut |_| true)
 }
 
 fn misbehave(how: &str) -> Option<VmError> {
@@ -98,7 +98,10 @@ fn job() -> Job {
 fn bytes_of_a_run(config: &VmConfig) -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().expect("a folder");
     let mut seen = Vec::new();
-    let mut tell = |progress| seen.push(progress);
+    let mut tell = |progress| {
+        seen.extend(progress);
+        true
+    };
     run_in_vm(&job(), None, config, folder.path(), &mut tell).expect("it runs");
     assert_eq!(seen.first(), Some(&Progress::Booting));
     let read = |name: &str| fs::read(folder.path().join(name)).expect("it is there");
@@ -191,7 +194,7 @@ fn victim() {
     let Some(folder) = std::env::var_os(VICTIM) else { return };
     let mut config = machine("6.1", 1).expect("the killing test has checked");
     config.append = vec![format!("fairground.victim={}", std::process::id())];
-    let _ = run_in_vm(&job(), None, &config, Path::new(&folder), &mut |_| ());
+    let _ = run_in_vm(&job(), None, &config, Path::new(&folder), &mut |_| true);
 }
 
 /// Processes whose command line contains `text`.

@@ -18,10 +18,11 @@
 //! # Ok::<(), fairground_session::Failure>(())
 //! ```
 //!
-//! The crate prints nothing and draws nothing. Runs on real kernels are carried out by the command line; an [`Outcome`]
-//! is what they leave, too.
+//! A [`RunPlan`] makes every run of a spec, in the simulated machine and on real kernels: an [`Outcome`] each. The crate
+//! prints nothing and draws nothing; a [`Watch`] hears of the progress and may end it.
 
 mod captured;
+mod execute;
 mod failure;
 mod follow;
 mod input;
@@ -36,6 +37,7 @@ mod variables;
 mod verdict;
 
 pub use captured::{CapturedDifference, captured_differences, captured_profile, object_within};
+pub use execute::{Ran, RunPlan, Simulation, Simulations, one_scheduler};
 pub use failure::{Failure, did_you_mean};
 pub use follow::{
     Agreement, DecidedBy, Decision, Difference, Differences, FollowPlan, Followed,

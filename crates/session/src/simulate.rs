@@ -1,5 +1,7 @@
 //! One run in the simulated machine, and its analysis.
 
+use std::os::fd::BorrowedFd;
+
 use fairground_analysis::{Analysis, Options, Stream};
 use fairground_machine::{Machine, MachineConfig, MachineError, RunResult, Setting};
 use fairground_trace::TaskId;
@@ -44,6 +46,10 @@ pub struct Plan<'a> {
 
 /// Receives the progress of runs, and may end them.
 pub trait Watch {
+    /// A plan of so many steps of [`CHUNK_NS`] begins.
+    fn begin(&self, _steps: u64) {}
+    /// A remark on what takes long before a run: a kernel is fetched.
+    fn say(&self, _text: &str) {}
     /// A run begins; its label.
     fn name(&self, label: &str);
     /// `steps` more steps of [`CHUNK_NS`] are done.
@@ -51,6 +57,11 @@ pub trait Watch {
     /// Whether the run continues. Otherwise it ends after the present step, and is partial ([`Outcome::partial_ns`]).
     fn goes_on(&self) -> bool {
         true
+    }
+    /// A descriptor that becomes readable when [`Watch::goes_on`] becomes false: a run on the host is not disturbed by
+    /// polls. `None`: that is asked again after each signal only.
+    fn stop_descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }
 

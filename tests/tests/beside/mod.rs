@@ -189,7 +189,7 @@ fn run_all() -> Result<Guest, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("beside");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
-    let answer = run_command(&command, &config, &folder, &mut |_| ())
+    let answer = run_command(&command, &config, &folder, &mut |_| true)
         .unwrap_or_else(|error| panic!("the guest: {error:#?}"));
     assert_eq!(answer.exit_code, 0, "{}", answer.console);
     Ok(Guest { folder, left_out })

@@ -9,11 +9,10 @@ use fairground_bpf::Object;
 use fairground_realkernel::job::Captured;
 use fairground_report::{Document, Table};
 use fairground_session::{
-    Failure, LoaderProgram, MachineSpec, Profile, RunSpec, TargetReport, TargetSpec,
+    Failure, LoaderProgram, MachineSpec, Profile, RunPlan, RunSpec, TargetReport, TargetSpec,
     captured_differences, captured_profile, find_object, object_within, profile_of,
 };
 
-use super::plan::RunPlan;
 use crate::args::{CaptureArgs, Cli};
 use crate::export;
 use crate::present;

@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
 use fairground_report::Document;
-use fairground_session::{Failure, Outcome, Recording};
+use fairground_session::{Failure, Outcome, Ran, Recording, RunPlan};
 
 use super::compare_recordings;
-use super::plan::{Ran, RunPlan};
+use super::ran;
 use crate::args::{Cli, CompareArgs};
 use crate::input::{find_recording, find_workload, interval_ns, measuring_options};
 use crate::pictures::{self, Pictured};
 use crate::present;
+use crate::progress::Progress;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if let Some(sides) = compare_recordings::sides(args)? {
@@ -33,7 +34,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
         let notes = present::loss_notes(&recording.name, &analysis.irregularities);
         document.notes.extend(notes);
     }
-    let pictured: Vec<Pictured<'_>> = recorded.iter().copied().chain(ran.pictured()).collect();
+    let pictured: Vec<Pictured<'_>> = recorded.iter().copied().chain(ran::pictured(&ran)).collect();
     let drawn = pictures::write(&args.page, &document, &pictured);
     present::print_drawn(&document, cli, drawn)?;
     Ok(code)
@@ -65,7 +66,7 @@ pub(super) fn compare_all(
     all: bool,
     (recorded, before): (&[Pictured<'_>], Option<Outcome>),
 ) -> Result<Compared, Failure> {
-    let mut ran = plan.run(cli.quiet)?;
+    let mut ran = plan.run(&Progress::of_runs(cli.quiet))?;
     ran.outcomes.splice(0..0, before);
     let outcomes = &ran.outcomes;
     if let Some(outcome) = outcomes.iter().find(|outcome| !outcome.is_recorded()) {
@@ -75,7 +76,7 @@ pub(super) fn compare_all(
             outcome.not_recorded().unwrap_or_default()
         )));
     }
-    let mut document = ran.document(title, title, plan.spec);
+    let mut document = ran::document(&ran, title, title, plan.spec);
     let mut code = 0;
     document.notes.extend(ran.notes.iter().cloned());
     for outcome in outcomes {
@@ -104,6 +105,6 @@ pub(super) fn compare_all(
     }
     let variables = |outcome: &Outcome| present::variables_table(outcome, Some(&outcome.label));
     document.tables.extend(outcomes.iter().filter_map(variables));
-    let code = ran.exit_code(code);
+    let code = ran::exit_code(&ran, code);
     Ok(Compared { document, ran, code })
 }

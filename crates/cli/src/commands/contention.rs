@@ -11,18 +11,19 @@ use fairground_realkernel::tracefs::{RecordError, Session};
 use fairground_report::{Cell, Document};
 use fairground_scratch::Folder;
 use fairground_session::{
-    Failure, Recording, RunSpec, TargetSpec, VariablesSpec, one_variant, parse_time_if,
+    Failure, Recording, RunPlan, RunSpec, TargetSpec, VariablesSpec, one_scheduler, one_variant,
+    parse_time_if,
 };
 use fairground_trace::{Event, EventKind};
 
-use super::column::one_scheduler;
-use super::plan::RunPlan;
+use super::ran;
 use super::record::{keep, record_shown};
 use crate::args::{Cli, ContentionArgs, SourceArgs};
 use crate::export;
 use crate::input::{asked_tasks, find_recording, find_workload, is_recording};
 use crate::pictures;
 use crate::present;
+use crate::progress::Progress;
 
 /// How long this machine is recorded by default: "up to 1 second worth of system activity", as in the mail.
 const DURATION: Duration = Duration::from_secs(1);
@@ -131,7 +132,8 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     let workload = find_workload(&spec, cli.quiet).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")
     })?;
-    let mut ran = RunPlan::new(&spec, &workload, Options::simulated()).run(cli.quiet)?;
+    let mut ran =
+        RunPlan::new(&spec, &workload, Options::simulated()).run(&Progress::of_runs(cli.quiet))?;
     let (Some(outcome), true) = (ran.outcomes.pop(), ran.outcomes.is_empty()) else {
         return Err(Failure::new("`contention` makes one run"));
     };
@@ -140,9 +142,9 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
             "{what} ran, but was not recorded, so there is nothing to analyze: {why}"
         )));
     }
-    let code = ran.exit_code(outcome.exit_code());
+    let code = ran::exit_code(&ran, outcome.exit_code());
     let name = format!("{what} under {}", outcome.label);
-    let mut document = ran.document(&title(&name), &name, &spec);
+    let mut document = ran::document(&ran, &title(&name), &name, &spec);
     document.run.clone_from(&outcome.label);
     present::describe_run(&mut document, &outcome);
     present::loader_notes(&mut document, &outcome);

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_session::{
-    CHUNK_NS, EngineChoice, Failure, Outcome, TargetReport, TimersChoice, Watch, find_workload,
-    parse_time_if,
+    CHUNK_NS, EngineChoice, Failure, Outcome, RunPlan, TargetReport, TimersChoice, Watch,
+    find_workload, parse_time_if,
 };
 
-use super::plan::RunPlan;
 use crate::experiment::Run;
 use crate::present;
 use crate::progress::Progress;

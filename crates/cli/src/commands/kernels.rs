@@ -125,7 +125,8 @@ fn in_a_guest(
     let command =
         GuestCommand { arguments, duration_ns, room: OUTPUT_ROOM, ..GuestCommand::default() };
     let folder = Folder::new().map_err(|e| Failure::io("make a temporary folder", &e))?;
-    let answer = run_command(&command, config, folder.path(), &mut |_| ()).map_err(Failure::new)?;
+    let answer =
+        run_command(&command, config, folder.path(), &mut |_| true).map_err(Failure::new)?;
     let path = folder.path().join(STDOUT_FILE);
     let output = std::fs::read(&path).map_err(|e| Failure::io("read the guest's answer", &e))?;
     Ok((answer, output))

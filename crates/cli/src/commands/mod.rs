@@ -2,7 +2,6 @@
 
 mod analyze;
 mod capture;
-mod column;
 mod compare;
 mod compare_recordings;
 mod contention;
@@ -17,8 +16,8 @@ pub(crate) mod kernels;
 mod load;
 mod man;
 mod needs;
-mod plan;
 mod policy_cost;
+mod ran;
 mod record;
 mod replay;
 mod reproduce;

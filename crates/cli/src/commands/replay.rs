@@ -4,12 +4,12 @@
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_session::{CHUNK_NS, Failure, Replay, RunSpec, nearness, without_pid};
+use fairground_session::{CHUNK_NS, Failure, Replay, RunPlan, RunSpec, nearness, without_pid};
 use fairground_trace::{TaskId, Trace};
 use fairground_workload::{Workload, to_toml};
 
 use super::compare::{Compared, compare_all};
-use super::plan::RunPlan;
+use super::ran;
 use crate::args::{Cli, Per, ReplayArgs};
 use crate::export;
 use crate::input::{find_recording, measuring_options};
@@ -55,7 +55,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     }
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
-    let runs: Vec<_> = std::iter::once(recorded).chain(ran.pictured()).collect();
+    let runs: Vec<_> = std::iter::once(recorded).chain(ran::pictured(&ran)).collect();
     let drawn = pictures::write(&args.page, &document, &runs);
     present::print_drawn(&document, cli, drawn)?;
     Ok(code)

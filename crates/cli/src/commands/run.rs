@@ -8,16 +8,16 @@ use fairground_analysis::playback::Playback;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::Document;
-use fairground_session::{Failure, Outcome, one_variant};
+use fairground_session::{Failure, Outcome, RunPlan, one_scheduler, one_variant};
 
-use super::column::one_scheduler;
-use super::plan::RunPlan;
+use super::ran;
 use crate::args::{Cli, Format, RunArgs, ShowArgs};
 use crate::export::{self, ENDS, Form};
 use crate::input::{find_workload, measuring_options, say};
 use crate::pictures;
 use crate::present;
 use crate::program;
+use crate::progress::Progress;
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.as_program {
@@ -40,7 +40,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         sample: args.page.is_wanted() || form.is_some_and(Form::has_counters),
         ..RunPlan::new(&args.run, &workload, options.clone())
     };
-    let ran = plan.run(cli.quiet)?;
+    let ran = plan.run(&Progress::of_runs(cli.quiet))?;
     let [outcome] = ran.outcomes.as_slice() else {
         return Err(Failure::new("`run` makes one run"));
     };
@@ -48,7 +48,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         let window = Some((outcome.analysis.start_ns, outcome.analysis.end_ns));
         write_trace((path, form), outcome, &Options { window, ..options })?;
         if path == Path::new("-") {
-            return Ok(ran.exit_code(outcome.exit_code()));
+            return Ok(ran::exit_code(&ran, outcome.exit_code()));
         }
     }
     let title = match args.run.target.on.as_slice() {
@@ -57,7 +57,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         }
         _ => format!("{} under {}", args.run.workload, outcome.label),
     };
-    let mut document = ran.document(&title, &title, &args.run);
+    let mut document = ran::document(&ran, &title, &title, &args.run);
     document.run.clone_from(&outcome.label);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
@@ -65,9 +65,9 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.notes.extend(ran.notes.iter().cloned());
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
-    let drawn = pictures::write(&args.page, &document, &ran.pictured());
+    let drawn = pictures::write(&args.page, &document, &ran::pictured(&ran));
     present::print_drawn(&document, cli, drawn)?;
-    Ok(ran.exit_code(outcome.exit_code()))
+    Ok(ran::exit_code(&ran, outcome.exit_code()))
 }
 
 /// The lines of the program that the workload imitates, for each run of the plan.
@@ -83,7 +83,7 @@ fn as_program(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     let form = program::form_of(&args.run.workload)?;
     let workload = find_workload(&args.run, cli.quiet)?;
     let options = measuring_options(&args.show)?;
-    let ran = RunPlan::new(&args.run, &workload, options).run(cli.quiet)?;
+    let ran = RunPlan::new(&args.run, &workload, options).run(&Progress::of_runs(cli.quiet))?;
     let many = ran.outcomes.len() > 1;
     let (mut text, mut code, mut failures) = (String::new(), 0, Vec::new());
     for outcome in &ran.outcomes {
@@ -111,7 +111,7 @@ fn as_program(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         Some(failure) if code == 0 => Err(failure),
         failure => {
             say(&failure.map(|failure| failure.to_string()).into_iter().collect::<Vec<_>>());
-            Ok(ran.exit_code(code))
+            Ok(ran::exit_code(&ran, code))
         }
     }
 }

@@ -9,12 +9,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fairground_analysis::Options;
-use fairground_session::{Failure, RunSpec, Target, never_ran, parse_time};
+use fairground_session::{Failure, RunPlan, RunSpec, Target, never_ran, parse_time};
 use fairground_top::{App, Source, Speed, View, show};
 
 use self::host::Host;
 use self::simulated::{Shown, Simulated};
-use super::plan::RunPlan;
 use crate::args::{Cli, TopArgs};
 use crate::input::find_workload;
 use crate::interrupt;

@@ -1,5 +1,6 @@
 //! Running a job on this machine.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,12 +24,27 @@ const OUTPUT_FILE: &str = "runner.txt";
 const OUTPUT_BYTES_MAX: usize = 4_096;
 
 /// When a run must end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Limits<'a> {
     /// Maximum duration, from the start of the runner.
     pub deadline: Duration,
     /// A descriptor that becomes readable to stop the run.
     pub stop: Option<BorrowedFd<'a>>,
+    /// Whether the run continues: asked after each signal, as polls would disturb the run.
+    pub goes_on: &'a dyn Fn() -> bool,
+}
+
+impl fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Limits").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+impl Limits<'static> {
+    /// The deadline alone.
+    pub fn of(deadline: Duration) -> Self {
+        Self { deadline, stop: None, goes_on: &|| true }
+    }
 }
 
 /// Runs a job on this machine: writes it to `folder`, starts a runner, waits for it, and kills it at its limits. The
@@ -154,10 +170,11 @@ fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
             waited.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         let limit = PollTimeout::try_from(at_most.as_millis() + 1).unwrap_or(PollTimeout::MAX);
         let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
-        // Interrupted, it looks again.
-        let is_stopped = poll(&mut waited, limit).is_ok()
-            && limits.stop.is_some()
-            && waited.first().is_some_and(is_ready);
+        // A signal interrupts the wait.
+        let is_stopped = match poll(&mut waited, limit) {
+            Ok(_) => limits.stop.is_some() && waited.first().is_some_and(is_ready),
+            Err(_) => !(limits.goes_on)(),
+        };
         if is_stopped || left.is_zero() {
             // Both fail only if it has already ended.
             let _ = child.kill();

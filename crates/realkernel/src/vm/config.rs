@@ -1,8 +1,6 @@
 //! The configuration of a virtual machine.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::deadlines::Deadlines;
@@ -33,9 +31,6 @@ pub struct VmConfig {
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
     /// [`crate::guest::is_init`] says so. `None`: the running program.
     pub program: Option<PathBuf>,
-    /// When set, the machine is killed and the command fails with [`VmError::Interrupted`]. `None`: it cannot be
-    /// stopped early.
-    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl VmConfig {
@@ -64,7 +59,6 @@ impl VmConfig {
             append: Vec::new(),
             deadline: None,
             program: None,
-            stop: None,
         }
     }
 
@@ -77,11 +71,6 @@ impl VmConfig {
             4 => "shift=2,sleep=off",
             _ => "shift=3,sleep=off",
         }
-    }
-
-    /// Whether the stop flag is set.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Checks the configuration.

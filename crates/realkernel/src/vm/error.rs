@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Why a run in a virtual machine has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
-    /// The stop flag was set ([`super::VmConfig::stop`]), and the machine was killed.
+    /// The caller ended the run ([`super::Watch`]), and the machine was killed.
     #[error("the run was interrupted")]
     Interrupted,
     /// Invalid configuration.

@@ -32,7 +32,7 @@ pub use error::VmError;
 pub use initramfs::GuestFile;
 pub use kvm::{NoKvm, kvm_opens, kvm_works};
 pub use mode::VmMode;
-pub use progress::Progress;
+pub use progress::{Progress, Watch};
 
 use fairground_scratch::Folder;
 
@@ -93,7 +93,7 @@ pub fn run_in_vm(
     object: Option<&[u8]>,
     config: &VmConfig,
     folder: &Path,
-    progress: &mut dyn FnMut(Progress),
+    watch: &mut Watch<'_>,
 ) -> Result<Outcome, VmError> {
     let mut job = job.clone();
     let mut packed = Vec::new();
@@ -115,7 +115,7 @@ pub fn run_in_vm(
     };
     let scratch = Folder::within(folder, ".vm-")
         .map_err(VmError::io(format!("make a folder in {}", folder.display())))?;
-    let answer = run_command(&command, config, scratch.path(), progress)?;
+    let answer = run_command(&command, config, scratch.path(), watch)?;
     let console: Vec<String> = answer.console.lines().map(str::to_owned).collect();
     let Ok(bytes) = fs::read(scratch.path().join(OUTCOME_FILE)) else {
         let message = fs::read_to_string(scratch.path().join(ERROR_FILE));
@@ -174,7 +174,7 @@ pub fn run_command(
     command: &GuestCommand,
     config: &VmConfig,
     folder: &Path,
-    progress: &mut dyn FnMut(Progress),
+    watch: &mut Watch<'_>,
 ) -> Result<GuestAnswer, VmError> {
     config.check()?;
     let program = match &config.program {
@@ -203,8 +203,7 @@ pub fn run_command(
     let qemu = qemu_command::for_guest(config, [&path_of(&image), &path_of(&archive)], &memory);
     let mut machine = Machine::spawn(qemu, config.mode == VmMode::Deterministic)?;
     let deadlines = config.deadlines(command.duration_ns);
-    let watched =
-        watch::to_the_end(&mut machine, &memory, deadlines, command.duration_ns, config, progress)?;
+    let watched = watch::to_the_end(&mut machine, &memory, deadlines, watch)?;
     let files = collect(&memory, &watched.page, folder)?;
     Ok(GuestAnswer {
         exit_code: watched.page.exit_code,

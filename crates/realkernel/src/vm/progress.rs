@@ -6,12 +6,11 @@ pub enum Progress {
     /// The kernel boots.
     Booting,
     /// The job runs.
-    Running {
-        /// Time since its start, ns of the guest's clock; `None` if it cannot be read without disturbing the guest.
-        done_ns: Option<u64>,
-        /// Its duration, ns of the guest's clock.
-        of_ns: u64,
-    },
+    Running,
     /// The results are being copied to the host.
     Collecting,
 }
+
+/// Called every few milliseconds during a run, with the phase that has begun, if one has. `false` ends the run: the
+/// machine is killed, and the run fails with [`super::VmError::Interrupted`].
+pub type Watch<'a> = dyn FnMut(Option<Progress>) -> bool + 'a;

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::config::VmConfig;
 use super::console::panic_reason;
 use super::deadlines::Deadlines;
 use super::error::VmError;
 use super::machine::Machine;
 use super::memory::SharedMemory;
-use super::progress::Progress;
+use super::progress::{Progress, Watch};
 use crate::channel::{GuestPage, GuestState};
 
 /// Polling interval of the guest's page. Reading the memory does not disturb the guest.
@@ -27,14 +26,12 @@ pub(super) fn to_the_end(
     machine: &mut Machine,
     memory: &SharedMemory,
     deadlines: Deadlines,
-    duration_ns: u64,
-    config: &VmConfig,
-    progress: &mut dyn FnMut(Progress),
+    watch: &mut Watch<'_>,
 ) -> Result<Watched, VmError> {
     let mut phase = Phase::start(deadlines);
-    progress(Progress::Booting);
+    let mut changed = Some(Progress::Booting);
     loop {
-        if config.is_stopped() {
+        if !watch(changed.take()) {
             machine.kill();
             return Err(VmError::Interrupted);
         }
@@ -42,13 +39,11 @@ pub(super) fn to_the_end(
         let ended = machine.ended()?;
         let page = memory.guest().map_err(|e| VmError::Channel(format!("its page: {e}")))?;
         if phase.state != page.state {
-            match page.state {
-                GuestState::Running => {
-                    progress(Progress::Running { done_ns: None, of_ns: duration_ns })
-                }
-                GuestState::Collecting => progress(Progress::Collecting),
-                _ => {}
-            }
+            changed = match page.state {
+                GuestState::Running => Some(Progress::Running),
+                GuestState::Collecting => Some(Progress::Collecting),
+                _ => None,
+            };
             phase.enter(page.state, machine.waited());
         }
         if let Some(status) = ended {

@@ -59,7 +59,7 @@ impl Bench {
     }
 
     pub(crate) fn try_run(&self, deadline: Duration) -> Result<Outcome, TargetError> {
-        self.try_run_within(Limits { deadline, stop: None })
+        self.try_run_within(Limits::of(deadline))
     }
 
     pub(crate) fn try_run_within(&self, limits: Limits<'_>) -> Result<Outcome, TargetError> {

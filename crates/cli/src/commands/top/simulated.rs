@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use fairground_analysis::Options;
 use fairground_machine::{Machine, MachineConfig, MachineError, Setting};
-use fairground_session::{Failure, TaskNumbers, ended, sources};
+use fairground_session::{Failure, Simulation, Simulations, TaskNumbers, ended, sources};
 use fairground_top::{About, Follower, Problem, Source, Tunable, View};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
 use super::state_never_ran;
-use crate::commands::plan::{Simulation, Simulations};
 use crate::commands::sched::{is_tunable, tag, unit, value_text};
 
 /// Instants at which the machine does something that leaves no event, one after the other, before a step gives up.

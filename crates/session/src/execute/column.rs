@@ -1,10 +1,12 @@
 //! One run of a plan: which scheduler runs on which target with which settings.
 
 use fairground_machine::Setting;
-use fairground_session::{
-    Failure, LoaderProgram, OWN_SCHEDULER, Scheduler, SchedulerObject, SchedulerSpec, Target,
-    TargetSpec, Variant, is_hotplug, is_knob,
+
+use crate::failure::Failure;
+use crate::input::{
+    LoaderProgram, OWN_SCHEDULER, Scheduler, SchedulerObject, Target, Variant, is_hotplug, is_knob,
 };
+use crate::spec::{SchedulerSpec, TargetSpec};
 
 /// One run, a column of the result.
 pub(super) struct Column<'a> {
@@ -90,7 +92,10 @@ fn nothing_runs(target: &Target) -> Failure {
 }
 
 /// Refuses a loader beside a scheduler where there is one run.
-pub(super) fn one_scheduler(scheduler: &SchedulerSpec, target: &TargetSpec) -> Result<(), Failure> {
+///
+/// # Errors
+/// If both are named.
+pub fn one_scheduler(scheduler: &SchedulerSpec, target: &TargetSpec) -> Result<(), Failure> {
     if target.loader.is_none() || scheduler.sched.is_empty() {
         return Ok(());
     }

@@ -1,113 +1,96 @@
-//! A plan of runs: every combination of target, scheduler and settings that a spec names.
+//! Execution of a plan: every combination of target, scheduler and settings that a spec names, each in the simulated
+//! machine, on a kernel in a virtual machine, or on this machine's.
+
+mod column;
+mod kernel;
+mod real;
 
 use std::collections::BTreeSet;
-use std::process::ExitCode;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairground_analysis::Options;
 use fairground_bpf::Object;
 use fairground_machine::{MachineConfig, Policy, Setting, Topology};
-use fairground_report::{Cell, Document};
-use fairground_session::{
-    CHUNK_NS, CPUS_DEFAULT, Failure, LoaderProgram, OWN_SCHEDULER, Outcome, Plan, Resolved,
-    RunSpec, Scheduler, SchedulerObject, Target, Watch, host_topology, is_hotplug, is_knob,
-    read_profiles, split_knobs,
-};
 use fairground_workload::Workload;
 
-use super::column::{Column, Loaded, columns, left_out};
-use crate::interrupt;
-use crate::pictures::Pictured;
-use crate::present;
-use crate::progress::Progress;
-use crate::real::RealPlan;
-use crate::targets::RealTarget;
+pub use self::column::one_scheduler;
+use self::column::{Column, Loaded, columns, left_out};
+use self::kernel::RealTarget;
+use self::real::RealPlan;
+use crate::failure::Failure;
+use crate::input::{
+    LoaderProgram, OWN_SCHEDULER, Scheduler, SchedulerObject, Target, host_topology, is_hotplug,
+    is_knob, read_profiles, split_knobs,
+};
+use crate::outcome::Outcome;
+use crate::simulate::{CHUNK_NS, Plan, Watch};
+use crate::spec::{CPUS_DEFAULT, Resolved, RunSpec};
 
-/// What to run, and how to measure it.
+/// The runs of a spec, and how they are measured.
 #[derive(Debug)]
-pub(super) struct RunPlan<'a> {
-    pub(super) spec: &'a RunSpec,
+pub struct RunPlan<'a> {
+    /// The runs in words.
+    pub spec: &'a RunSpec,
     /// The workload; a replay's is not the one that the spec names.
-    pub(super) workload: &'a Workload,
-    pub(super) options: Options,
+    pub workload: &'a Workload,
+    /// The window and the interval of the figures.
+    pub options: Options,
     /// Whether each callback of a simulated scheduler is recorded.
-    pub(super) callbacks: bool,
+    pub callbacks: bool,
     /// What a task is called in the result, from its name in the workload.
-    pub(super) rename: fn(&str) -> &str,
+    pub rename: fn(&str) -> &str,
     /// Whether a simulated scheduler's own numbers of each task are read at every tick.
-    pub(super) sample: bool,
+    pub sample: bool,
     /// Whether a simulated run keeps its events: for its trace, its page, or the marks of its tasks.
-    pub(super) keep_events: bool,
+    pub keep_events: bool,
     /// Whether a kernel that is not in the cache is fetched.
-    pub(super) fetch: bool,
+    pub fetch: bool,
     /// Whether what a scheduler's own loader sets is read from the kernel.
-    pub(super) capture: bool,
+    pub capture: bool,
+    /// The program that a virtual machine boots and that carries out a job on the host; `None`: the running one.
+    pub program: Option<PathBuf>,
 }
 
+/// The runs of a plan that were made.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub struct Ran {
     /// The runs, in the order of the plan.
-    pub(super) outcomes: Vec<Outcome>,
+    pub outcomes: Vec<Outcome>,
     /// The simulated machine, where one of them is simulated.
-    pub(super) simulated: Option<MachineConfig>,
+    pub simulated: Option<MachineConfig>,
     /// The length of each, ns.
-    pub(super) duration_ns: u64,
+    pub duration_ns: u64,
     /// What may explain an ejection, and what was not run.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Whether the plan was interrupted.
-    pub(super) is_interrupted: bool,
-}
-
-impl Ran {
-    /// The exit code of the process: a result that is partial has its own.
-    pub(super) fn exit_code(&self, of_runs: u8) -> ExitCode {
-        ExitCode::from(if self.is_interrupted { interrupt::EXIT_CODE } else { of_runs })
-    }
-
-    /// The result says so where it begins.
-    fn title(&self, title: &str) -> String {
-        let mark = if self.is_interrupted { " (partial)" } else { "" };
-        format!("{title}{mark}")
-    }
-
-    /// A result that says how the runs of a spec were made; `name` is what it calls them.
-    pub(super) fn document(&self, title: &str, name: &str, spec: &RunSpec) -> Document {
-        let mut document = Document::new(self.title(title));
-        if let Some(machine) = &self.simulated {
-            present::describe_machine(&mut document, machine, self.duration_ns);
-        }
-        document.describe_spec(name, spec.stated());
-        document.set_usual("machine", "workload", Cell::text(&spec.workload));
-        if let Some(locks) = spec.locks.locks {
-            document.set("machine", "locks", Cell::text(locks.word()));
-        }
-        document
-    }
-
-    /// The runs as charts see them.
-    pub(super) fn pictured(&self) -> Vec<Pictured<'_>> {
-        self.outcomes.iter().map(Pictured::from).collect()
-    }
+    pub is_interrupted: bool,
 }
 
 /// The runs in the simulated machine, for a view that steps through them.
 #[derive(Debug)]
-pub(super) struct Simulations {
-    pub(super) config: MachineConfig,
+pub struct Simulations {
+    /// The machine.
+    pub config: MachineConfig,
     /// The length of each, ns.
-    pub(super) duration_ns: u64,
-    pub(super) simulations: Vec<Simulation>,
+    pub duration_ns: u64,
+    /// The runs, in the order of the plan.
+    pub simulations: Vec<Simulation>,
 }
 
+/// A run in the simulated machine that has not begun.
 #[derive(Clone, Debug)]
-pub(super) struct Simulation {
-    pub(super) label: String,
+pub struct Simulation {
+    /// The column's name.
+    pub label: String,
     /// The scheduler as it was typed.
-    pub(super) spec: String,
-    pub(super) object: Arc<Object>,
-    pub(super) policy: Policy,
+    pub spec: String,
+    /// Its object.
+    pub object: Arc<Object>,
+    /// The object, linked against the simulated kernel.
+    pub policy: Policy,
     /// Everything that is set: by the parameter set and by flags, before the run and during it.
-    pub(super) settings: Vec<Setting>,
+    pub settings: Vec<Setting>,
 }
 
 /// A plan, checked, with its schedulers.
@@ -125,7 +108,7 @@ impl Prepared {
 
 impl<'a> RunPlan<'a> {
     /// A plan that measures a workload as simulated runs are measured.
-    pub(super) fn new(spec: &'a RunSpec, workload: &'a Workload, options: Options) -> Self {
+    pub fn new(spec: &'a RunSpec, workload: &'a Workload, options: Options) -> Self {
         let rename: fn(&str) -> &str = |name| name;
         RunPlan {
             spec,
@@ -137,6 +120,7 @@ impl<'a> RunPlan<'a> {
             keep_events: true,
             fetch: true,
             capture: false,
+            program: None,
         }
     }
 
@@ -147,12 +131,17 @@ impl<'a> RunPlan<'a> {
         Ok(Prepared { run, schedulers })
     }
 
-    pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
+    /// Makes the runs in order. After an interruption those that are left are named in the notes.
+    ///
+    /// # Errors
+    /// If a word of the spec means nothing, a scheduler cannot be used on its target, or a run fails; if the plan was
+    /// interrupted before anything was measured.
+    pub fn run(&self, watch: &dyn Watch) -> Result<Ran, Failure> {
         let prepared = self.prepare()?;
         let columns = prepared.columns()?;
         let Resolved { targets, duration_ns, .. } = &prepared.run;
         let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
-        let progress = Progress::new(quiet, steps);
+        watch.begin(steps);
         let mut outcomes = Vec::with_capacity(columns.len());
         let mut notes = prepared.run.notes.clone();
         notes.extend(left_out(targets, &prepared.schedulers));
@@ -164,12 +153,12 @@ impl<'a> RunPlan<'a> {
                 column.scheduler.object().map(|object| object.unusual(&given)).unwrap_or_default(),
             );
             let label = column.label(targets.len() > 1);
-            if !progress.goes_on() {
+            if !watch.goes_on() {
                 notes.push(format!("{label}: not run: it was interrupted before"));
                 continue;
             }
-            let outcome = match self.run_column(column, label.clone(), &prepared.run, &progress) {
-                Err(error) if column.target.is_real() && !progress.goes_on() => {
+            let outcome = match self.run_column(column, label.clone(), &prepared.run, watch) {
+                Err(error) if column.target.is_real() && !watch.goes_on() => {
                     notes.push(format!(
                         "{label}: interrupted: a run on a real kernel is whole or absent ({error})"
                     ));
@@ -187,23 +176,26 @@ impl<'a> RunPlan<'a> {
             }
             outcomes.push(outcome);
         }
-        let is_interrupted = !progress.goes_on();
+        let is_interrupted = !watch.goes_on();
         if is_interrupted && outcomes.is_empty() {
             return Err(Failure::new("interrupted before anything was measured"));
         }
         if is_interrupted {
-            progress.say("interrupted: what there is follows, and says that it is partial");
+            watch.say("interrupted: what there is follows, and says that it is partial");
         }
         let duration_ns = *duration_ns;
         let simulated = targets.contains(&Target::Sim).then_some(prepared.run.machine);
         Ok(Ran { outcomes, simulated, duration_ns, notes, is_interrupted })
     }
 
-    /// Runs a plan of one run under a name of its own.
-    pub(super) fn run_alone(&self, label: &str, progress: &Progress) -> Result<Outcome, Failure> {
+    /// Makes the one run of a plan under a label of its own.
+    ///
+    /// # Errors
+    /// As [`RunPlan::run`], and if there are several runs.
+    pub fn run_alone(&self, label: &str, watch: &dyn Watch) -> Result<Outcome, Failure> {
         let prepared = self.prepare()?;
         match prepared.columns()?.as_slice() {
-            [column] => self.run_column(column, label.to_owned(), &prepared.run, progress),
+            [column] => self.run_column(column, label.to_owned(), &prepared.run, watch),
             _ => Err(Failure::new("this is more than one run")
                 .help("name one target, one scheduler and one value of each setting")),
         }
@@ -214,7 +206,7 @@ impl<'a> RunPlan<'a> {
         column: &Column<'_>,
         label: String,
         run: &Resolved,
-        progress: &Progress,
+        watch: &dyn Watch,
     ) -> Result<Outcome, Failure> {
         match (column.target, &column.scheduler.compiled) {
             (Target::Sim, Some(scheduler)) => {
@@ -228,14 +220,17 @@ impl<'a> RunPlan<'a> {
                     keep_events: self.keep_events,
                     ..Plan::new(scheduler, self.workload, run.machine.clone(), run.duration_ns)
                 };
-                plan.run(progress)
+                plan.run(watch)
             }
-            _ => self.real(column, label, run).run(progress),
+            _ => self.real(column, label, run).run(watch),
         }
     }
 
-    /// What would be run in the simulated machine.
-    pub(super) fn simulations(&self) -> Result<Simulations, Failure> {
+    /// The runs in the simulated machine, ready to be stepped through.
+    ///
+    /// # Errors
+    /// If a word of the spec means nothing, or a scheduler cannot be used.
+    pub fn simulations(&self) -> Result<Simulations, Failure> {
         let prepared = self.prepare()?;
         let simulation = |column: &Column<'_>| {
             let scheduler = column.scheduler.compiled.as_ref()?;
@@ -264,6 +259,7 @@ impl<'a> RunPlan<'a> {
                 fetch: self.fetch,
                 cpus: self.spec.machine.cpus.unwrap_or(CPUS_DEFAULT),
                 instruction_ns: self.spec.machine.instruction_ns(),
+                program: self.program.as_deref(),
             },
             object: column.scheduler.object(),
             loader: column.scheduler.loader.as_ref(),

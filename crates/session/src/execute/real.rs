@@ -9,49 +9,50 @@ use fairground_machine::{Setting, Topology};
 use fairground_realkernel::job::{Job, Knob, LoaderJob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_realkernel::stream::Stream;
 use fairground_scratch::Folder;
-use fairground_session::{
-    Failure, LoaderProgram, Outcome, SchedulerObject, TargetReport, Variables, Watch,
-    global_writes, kernel_origin, resize_writes,
-};
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
 
-use crate::progress::Progress;
-use crate::targets::RealTarget;
+use super::kernel::RealTarget;
+use crate::failure::Failure;
+use crate::input::{LoaderProgram, OWN_SCHEDULER, SchedulerObject, global_writes, resize_writes};
+use crate::origin::kernel_origin;
+use crate::outcome::{Outcome, TargetReport};
+use crate::simulate::Watch;
+use crate::variables::Variables;
 
 /// Why there is no recording where the spec asks for none.
 const NOT_ASKED_FOR: &str = "none was asked for";
 
 #[derive(Debug)]
-pub(crate) struct RealPlan<'a> {
-    pub(crate) label: String,
-    pub(crate) on: RealTarget<'a>,
+pub(super) struct RealPlan<'a> {
+    pub(super) label: String,
+    pub(super) on: RealTarget<'a>,
     /// The scheduler; `None`: the kernel's own.
-    pub(crate) object: Option<&'a SchedulerObject>,
+    pub(super) object: Option<&'a SchedulerObject>,
     /// The scheduler's own loader, in place of an object.
-    pub(crate) loader: Option<&'a LoaderProgram>,
+    pub(super) loader: Option<&'a LoaderProgram>,
     /// Whether what that loader sets is read from the kernel.
-    pub(crate) capture: bool,
+    pub(super) capture: bool,
     /// Tunables of the scheduler beyond the parameter set: before the run, and during it.
-    pub(crate) settings: Vec<Setting>,
+    pub(super) settings: Vec<Setting>,
     /// Tunables of the kernel.
-    pub(crate) knobs: Vec<Knob>,
+    pub(super) knobs: Vec<Knob>,
     /// The topology of the target, for words in settings.
-    pub(crate) topology: Topology,
-    pub(crate) workload: &'a Workload,
+    pub(super) topology: Topology,
+    pub(super) workload: &'a Workload,
     /// Seed of the workload's random draws.
-    pub(crate) seed: u64,
+    pub(super) seed: u64,
     /// The length, ns.
-    pub(crate) duration_ns: u64,
+    pub(super) duration_ns: u64,
     /// How much later the tasks start, ns.
-    pub(crate) hold_ns: u64,
+    pub(super) hold_ns: u64,
     /// How to measure; the window is the run's.
-    pub(crate) options: Options,
+    pub(super) options: Options,
 }
 
 impl RealPlan<'_> {
-    pub(crate) fn run(self, progress: &Progress) -> Result<Outcome, Failure> {
-        progress.name(&self.label);
+    pub(super) fn run(self, watch: &dyn Watch) -> Result<Outcome, Failure> {
+        watch.name(&self.label);
         let (settings, settings_of_set) = match self.object {
             Some(object) => {
                 let mut settings = object.settings.clone();
@@ -67,7 +68,7 @@ impl RealPlan<'_> {
         let remedy = self.object.and_then(|object| object.left_at_zero(&self.settings));
         let asked = (&job, object);
         let mut job_outcome =
-            self.on.carry_out(&self.label, asked, folder.path(), progress, remedy)?;
+            self.on.carry_out(&self.label, asked, folder.path(), watch, remedy)?;
         if !self.on.spec.record {
             job_outcome.not_recorded = Some(NOT_ASKED_FOR.to_owned());
         }
@@ -90,7 +91,7 @@ impl RealPlan<'_> {
             scheduler: match (self.object, self.loader) {
                 (Some(object), _) => object.label.clone(),
                 (None, Some(loader)) => loader.label.clone(),
-                (None, None) => fairground_session::OWN_SCHEDULER.to_owned(),
+                (None, None) => OWN_SCHEDULER.to_owned(),
             },
             sizes: self.object.map(|object| object.sizes),
             settings,
