@@ -86,3 +86,18 @@ fn a_bad_file_is_refused_with_its_line() {
     let said = refusal(&["run", &file]);
     assert!(said.contains("bad.json:5:7") && said.contains("never executed"), "{said}");
 }
+
+/// A file may name more CPUs than the machine of a plain run has.
+#[test]
+fn the_cpus_that_it_needs_are_told() {
+    let files = Files::new();
+    let text = r#"{ "tasks": { "p": { "cpus": [2], "loop": 3, "phases": {
+        "a": { "cpus": [0], "run": 1500 }, "b": { "cpus": [1], "run": 1500 }, "c": { "run": 1500 } } } },
+        "global": { "duration": 1 } }"#;
+    let file = files.write("cpus.json", text);
+    let refused = refusal(&["run", &file]);
+    assert!(refused.contains("--cpus 3"), "{refused}");
+    let checked = success(&["workload", "check", &file]);
+    assert!(checked.contains("--cpus 3"), "{checked}");
+    success(&["run", &file, "--cpus", "3", "--format", "csv"]);
+}

@@ -370,6 +370,27 @@ impl LockModel {
 }
 
 impl Workload {
+    /// The CPUs that a machine must have so that each that the tasks' affinities name exists: one more than the highest
+    /// number, 0 where none is named.
+    pub fn cpus_named(&self) -> u32 {
+        fn end(cpus: &CpuList) -> u32 {
+            cpus.0.iter().map(|(_, last)| last.saturating_add(1)).max().unwrap_or(0)
+        }
+        fn highest(program: &Program) -> u32 {
+            let ends = program.iter().map(|op| match op {
+                Op::SetAffinity(cpus) => end(cpus),
+                Op::Loop(_, body) => highest(body),
+                _ => 0,
+            });
+            ends.max().unwrap_or(0)
+        }
+        let of_task = |task: &TaskSpec| {
+            let start = task.cpus.as_ref().map_or(0, end);
+            start.max(highest(&task.program)).max(highest(&task.on_signal))
+        };
+        self.tasks.iter().map(of_task).max().unwrap_or(0)
+    }
+
     /// Whether any task leaves a mark in the trace.
     pub fn leaves_marks(&self) -> bool {
         fn any(program: &Program) -> bool {

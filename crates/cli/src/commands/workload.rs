@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_report::Table;
-use fairground_session::{Failure, find_workload_noted};
+use fairground_session::{CPUS_DEFAULT, Failure, find_workload_noted};
 use fairground_workload::{describe, library, to_rt_app, to_toml};
 
 use crate::args::{Cli, WorkloadCommand, WorkloadForm};
@@ -100,6 +100,10 @@ fn check(file: &Path) -> Result<(), Failure> {
     let mut text = format!("{path}: right\n");
     for note in &notes {
         text += &format!("note: {note}\n");
+    }
+    let cpus = workload.cpus_named();
+    if cpus > CPUS_DEFAULT {
+        text += &format!("note: its tasks name {cpus} CPUs: run it with --cpus {cpus}\n");
     }
     for line in describe(&workload) {
         text += &format!("{line}\n");

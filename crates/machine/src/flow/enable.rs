@@ -347,9 +347,10 @@ fn check_workload(
         {
             return Err(MachineError::Workload(format!(
                 "the tasks `{}` may run on CPUs that this machine of {} CPUs does not have; give \
-                 the machine more CPUs, or the tasks others",
+                 the machine more CPUs (`--cpus {}`), or the tasks others",
                 task.name,
-                config.cpus()
+                config.cpus(),
+                workload.cpus_named()
             )));
         }
     }
