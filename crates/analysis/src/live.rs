@@ -87,7 +87,7 @@ impl Live {
             State::Initial | State::Unknown => Doing::Unknown,
             State::Absent => Doing::Absent,
             State::Asleep => Doing::Asleep,
-            State::Waking => Doing::Waking,
+            State::Waking | State::WokenEarly => Doing::Waking,
             State::Waiting => Doing::Waiting(task.cpu),
             State::Running => Doing::Running(task.cpu),
         });

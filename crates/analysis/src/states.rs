@@ -15,8 +15,10 @@
 //!    └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A task that is asked to wake before it has left its CPU goes from Running to Waking at the switch. A recording
-//! that lacks `sched_wakeup` queues a task at `sched_waking`. Events that contradict each other leave
+//! A task that is asked to wake before it has left its CPU goes from Running to WokenEarly at the switch: its next event
+//! shows whether it slept. A switch in, or `sched_wakeup`, ends a wait that began at the switch away; another
+//! `sched_waking` ends a sleep, since the kernel sends none to a task that is awake. A recording that lacks
+//! `sched_wakeup` queues a task at `sched_waking`. Events that contradict each other leave
 //! [`State::Unknown`] behind and are counted in [`Irregularities`].
 
 mod transitions;
@@ -37,6 +39,8 @@ pub enum State {
     Asleep,
     /// Asked to wake and not yet queued.
     Waking,
+    /// Asked to wake while it was still on the CPU that it has left since: it waits, unless it is asked again.
+    WokenEarly,
     /// In the queue of a CPU.
     Waiting,
     /// On a CPU.
@@ -51,7 +55,7 @@ impl State {
 
     /// Whether the task is in a wait that a switch-in ends.
     pub fn waits(self) -> bool {
-        matches!(self, State::Waiting | State::Waking)
+        matches!(self, State::Waiting | State::Waking | State::WokenEarly)
     }
 }
 
@@ -107,7 +111,7 @@ impl Task {
             State::Initial | State::Unknown => TimeKind::Unknown,
             State::Absent => TimeKind::Absent,
             State::Asleep => TimeKind::Sleep,
-            State::Waking => TimeKind::Waking,
+            State::Waking | State::WokenEarly => TimeKind::Waking,
             State::Waiting if self.preempted => TimeKind::Preempted,
             State::Waiting => TimeKind::Queued,
             State::Running => TimeKind::Run,

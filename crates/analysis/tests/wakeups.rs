@@ -104,3 +104,50 @@ fn where_tasks_end_the_idling_of_a_cpu_something_woke_them() {
     let analysis = analyzed(&tape.end(3 * MS), None);
     assert_eq!((analysis.irregularities.missed_wakeups, analysis.machine.wakeups), (0, None));
 }
+
+/// A task is asked to wake while it runs, leaves its CPU, and is asked again.
+fn woken_early(second_ns: Option<u64>, has_wakeups: bool) -> Analysis {
+    let mut tape = Tape::new(2);
+    let (tick, front) = (tape.task("tick"), tape.task("front"));
+    tape.preempt(0, 1, IDLE, front).preempt(MS, 0, IDLE, tick);
+    let waking = EventKind::Waking { task: tick, waker: front, target_cpu: 0 };
+    tape.event(MS + 100_000, 1, waking).block(MS + 300_000, 0, tick, IDLE);
+    if let Some(second_ns) = second_ns {
+        tape.waking(second_ns, tick, 0);
+    }
+    if has_wakeups {
+        tape.wakeup(second_ns.unwrap_or(MS + 300_000) + 5_000, tick, 0);
+    }
+    tape.preempt(17 * MS + 40_000, 0, IDLE, tick).block(18 * MS, 0, tick, IDLE);
+    Analysis::of(&tape.end(19 * MS), &Options::default())
+}
+
+/// The first request ended no sleep: the kernel would have sent no second one.
+#[test]
+fn a_request_to_a_running_task_that_is_repeated_began_no_wait() {
+    for has_wakeups in [false, true] {
+        let analysis = woken_early(Some(17 * MS), has_wakeups);
+        let figures = &analysis.task(TaskId(1)).expect("the task").figures;
+        assert_eq!(figures.wakeup_latency.values_ns(), [40_000], "{has_wakeups}");
+        assert_eq!(
+            (figures.wait_ns, figures.sleep_ns),
+            (40_000, 16 * MS + 700_000),
+            "{has_wakeups}"
+        );
+        assert!(analysis.machine.idle_while_waiting_ns <= 40_000, "{has_wakeups}");
+    }
+}
+
+#[test]
+fn a_request_to_a_running_task_that_is_not_repeated_begins_its_wait_when_it_leaves() {
+    for has_wakeups in [false, true] {
+        let analysis = woken_early(None, has_wakeups);
+        let figures = &analysis.task(TaskId(1)).expect("the task").figures;
+        assert_eq!(figures.wait_ns, 15 * MS + 740_000, "{has_wakeups}");
+        assert_eq!(
+            figures.wakeup_latency.values_ns(),
+            [15 * MS + 940_000],
+            "from the request: {has_wakeups}"
+        );
+    }
+}

@@ -208,9 +208,15 @@ impl Recorder {
             let message = self.send(states, cpu, waker, wakee);
             let early = message.map_or(EarlyWake::Outside, EarlyWake::Message);
             self.tasks[wakee.index()].early = Some(early);
-        } else if state.waits() || state == State::Absent {
+        } else if (state.waits() && state != State::WokenEarly) || state == State::Absent {
             self.builder.notes.needless_wakes += 1;
         } else {
+            let recorded = &mut self.tasks[wakee.index()];
+            if state == State::WokenEarly {
+                // The one before ended no sleep.
+                recorded.early = None;
+                recorded.sent.take().into_iter().for_each(|sent| self.builder.blocked_after(sent));
+            }
             self.message = self.send(states, cpu, waker, wakee);
             if state == State::Initial {
                 self.tasks[wakee.index()].blocked_from_ns = Some(self.first_ns);
@@ -250,21 +256,40 @@ impl Recorder {
                 self.miss_wakeup(task.id, blocked_from_ns);
             }
         }
+        let recorded = &mut self.tasks[task.id.index()];
         match early.filter(|_| !task.preempted) {
+            // The next event shows whether it blocked.
+            _ if task.state == State::WokenEarly => {
+                recorded.blocked_from_ns = Some(self.now_ns);
+                (recorded.early, recorded.sent) = (early, sent);
+            }
             Some(EarlyWake::Message(message)) => self.builder.receive_early(task.id.0, message),
             // It was woken before it could block: it does not wait.
             Some(EarlyWake::Outside) => {}
             None if task.state == State::Asleep => {
-                self.tasks[task.id.index()].blocked_from_ns = Some(self.now_ns);
+                recorded.blocked_from_ns = Some(self.now_ns);
                 sent.into_iter().for_each(|message| self.builder.blocked_after(message));
             }
             None => {}
         }
     }
 
+    /// A task that was woken before it left its CPU did not block.
+    fn receive_early(&mut self, id: TaskId) {
+        let recorded = &mut self.tasks[id.index()];
+        (recorded.blocked_from_ns, recorded.sent) = (None, None);
+        if let Some(EarlyWake::Message(message)) = recorded.early.take() {
+            self.builder.receive_early(id.0, message);
+        }
+    }
+
     fn on_switch_in(&mut self, task: &Task, change: &Change) {
+        if change.from == State::WokenEarly {
+            self.receive_early(task.id);
+        }
         let recorded = &mut self.tasks[task.id.index()];
         (recorded.runs_from_ns, recorded.queued_from_ns) = (Some(self.now_ns), None);
+        recorded.early = None;
         recorded.charged_ns += self.charges.switch_ns;
         let blocked_from_ns = recorded.blocked_from_ns.take();
         self.builder.notes.unmatched_switches += u64::from(change.from == State::Absent);
@@ -312,6 +337,9 @@ impl Recorder {
     ) -> Result<(Workload, ReplayNotes), WorkloadError> {
         let end_ns = end_ns.max(self.now_ns);
         for task in states.tasks().iter().skip(1) {
+            if task.state == State::WokenEarly {
+                self.receive_early(task.id);
+            }
             let recorded = self.tasks[task.id.index()];
             if let Some(from_ns) = recorded.runs_from_ns {
                 self.run(task.id, end_ns - from_ns);
@@ -387,6 +415,11 @@ impl Observer for Recorder {
         match change.cause {
             Cause::SwitchOut { .. } => self.on_switch_out(task, change),
             Cause::SwitchIn { .. } => self.on_switch_in(task, change),
+            Cause::Wakeup
+                if change.from == State::WokenEarly && change.time == TimeKind::Waking =>
+            {
+                self.receive_early(task.id);
+            }
             Cause::Wakeup if change.from != State::Waking => self.on_wakeup(task, change),
             Cause::Contradiction => {
                 self.builder.notes.unmatched_switches += 1;

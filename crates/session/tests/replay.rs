@@ -121,6 +121,24 @@ fn run_ns(workload: &Workload, group: usize) -> u64 {
     runs.sum()
 }
 
+/// The first request finds the task on its CPU; the second one, of a timer, ends its sleep.
+#[test]
+fn a_request_that_is_repeated_ended_no_sleep() {
+    for repeated in [true, false] {
+        let mut recording = Recording::new(2);
+        recording.task(1, 11, "front", 0).task(2, 12, "tick", 0);
+        recording.switch(0, 1, 0, false, false, 1).switch(1_000, 0, 0, false, false, 2);
+        recording.waking(1_100, 1, Some(1), 2).switch(1_300, 0, 2, true, false, 0);
+        if repeated {
+            recording.waking(17_300, 0, None, 2);
+        }
+        recording.switch(17_340, 0, 0, false, false, 2).switch(18_000, 0, 2, true, false, 0);
+        let (_, notes) = finished(recording);
+        let (messages, sleeps) = if repeated { (0, 1) } else { (1, 0) };
+        assert_eq!((notes.messages, notes.sleeps), (messages, sleeps), "{repeated}");
+    }
+}
+
 /// As ftrace prints it: the device's interrupts come while the hog runs.
 #[test]
 fn an_interrupt_is_not_the_task_that_it_interrupts() {

@@ -8,7 +8,7 @@ use super::history::{Doing, History};
 use super::site::Gathered;
 use super::{Contention, Folded, Point, Site, WaitKind, stacks};
 use crate::analysis::group_tasks;
-use crate::states::{Cause, Change, Observer, State, States, Task};
+use crate::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 
 /// What the next stack of a task belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,11 +141,15 @@ impl Observer for Collector<'_> {
         let now_ns = self.now_ns;
         let waiter = &mut self.tasks[id.index()];
         waiter.history.change(now_ns, doing(task.state));
+        if change.from == State::WokenEarly && change.time == TimeKind::Waking {
+            waiter.asleep = None;
+        }
         match change.cause {
             Cause::SwitchOut { left, .. } => {
                 waiter.stack_of = StackOf::Switch;
-                // Asleep at a lock: that wait has begun already. Asked to wake before it left: it does not sleep.
-                if task.state == State::Asleep
+                // Asleep at a lock: that wait has begun already. Asked to wake before it left: the next change shows
+                // whether it sleeps.
+                if matches!(task.state, State::Asleep | State::WokenEarly)
                     && waiter.at_lock.is_none()
                     && let Some(kind) = WaitKind::of(left)
                 {
@@ -182,7 +186,7 @@ impl Observer for Collector<'_> {
 /// What a holder in this state does.
 fn doing(state: State) -> Doing {
     match state {
-        State::Initial | State::Unknown => Doing::Unknown,
+        State::Initial | State::Unknown | State::WokenEarly => Doing::Unknown,
         State::Absent | State::Asleep => Doing::Sleeping,
         State::Waking | State::Waiting => Doing::Runnable,
         State::Running => Doing::Running,

@@ -333,7 +333,15 @@ impl Observer for Collector {
                 self.tasks[id.index()].ran_on = Some((task.cpu, self.now_ns));
             }
             Cause::SwitchIn { .. } => {
-                if waited {
+                if let Cause::SwitchIn { latency_ns: Some(latency_ns), .. } = change.cause
+                    && change.from == State::WokenEarly
+                {
+                    let candidate = &mut self.tasks[id.index()];
+                    let wait_from_ns = self.now_ns - latency_ns;
+                    (candidate.wait_from_ns, candidate.due_ns) = (wait_from_ns, 0);
+                    candidate.woken_ns = Some(wait_from_ns);
+                    self.end_wait(task.cpu, id);
+                } else if waited {
                     self.end_wait(task.cpu, id);
                 }
                 self.arrive(task.cpu, id);

@@ -208,11 +208,16 @@ impl Collector {
         let elapsed_ns = self.now_ns - seen.since_ns;
         let sums = &mut self.ledger.roles[seen.role];
         match time {
-            _ if from.waits() => {}
+            _ if is_queued(from) => {}
             TimeKind::Run => sums.run_ns += elapsed_ns,
             TimeKind::Sleep => {
                 sums.blocked_ns += if seen.blocked { elapsed_ns } else { 0 };
                 self.ledger.slept.add(seen.role, waker, elapsed_ns);
+            }
+            // Woken before it left its CPU: on which it waited is not known.
+            TimeKind::Waking => {
+                let unseen = self.ledger.waited.unseen();
+                self.ledger.waited.add(seen.role, unseen, elapsed_ns);
             }
             TimeKind::Absent => {}
             _ => sums.unknown_ns += elapsed_ns,
@@ -238,6 +243,11 @@ impl Collector {
         self.ledger.irregularities.no_switches = self.ledger.switches == 0;
         self.ledger
     }
+}
+
+/// Whether a task waits in the queue of a CPU.
+fn is_queued(state: State) -> bool {
+    state.waits() && state != State::WokenEarly
 }
 
 impl Observer for Collector {
@@ -277,7 +287,7 @@ impl Observer for Collector {
     fn on_change(&mut self, task: &Task, change: &Change) {
         let (id, from) = (task.id, change.from);
         let role = self.tasks[id.index()].role;
-        if from.waits() {
+        if is_queued(from) {
             self.leave(change.from_cpu, role);
         }
         let waker = match task.waker {
@@ -294,10 +304,12 @@ impl Observer for Collector {
                 seen.ended |= left.is_dead();
             }
             Cause::SwitchIn { changed_cpu, .. } => sums.migrations += u64::from(changed_cpu),
-            Cause::Wakeup if !from.waits() => sums.wakeups += 1,
+            Cause::Wakeup if change.time != TimeKind::Waking && !is_queued(from) => {
+                sums.wakeups += 1
+            }
             _ => {}
         }
-        if task.state.waits() {
+        if is_queued(task.state) {
             self.enter(task.cpu, role);
         }
     }

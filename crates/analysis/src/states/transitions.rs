@@ -116,8 +116,7 @@ impl States {
         let to = match early_waking_ns {
             _ if left.is_runnable() => State::Waiting,
             _ if left.is_dead() => State::Absent,
-            Some(_) if self.queued_at_waking => State::Waiting,
-            Some(_) => State::Waking,
+            Some(_) => State::WokenEarly,
             None => State::Asleep,
         };
         let time = if ran_here { TimeKind::Run } else { TimeKind::Unknown };
@@ -183,7 +182,7 @@ impl States {
         match task.state {
             State::Running => (task.early_waking_ns, task.waker) = (Some(self.now_ns), waker),
             State::Waking | State::Waiting => {}
-            State::Asleep | State::Initial | State::Unknown | State::Absent => {
+            State::Asleep | State::WokenEarly | State::Initial | State::Unknown | State::Absent => {
                 task.waker = waker;
                 self.irregularities.after_exit += u64::from(task.state == State::Absent);
                 let to = if self.queued_at_waking { State::Waiting } else { State::Waking };
@@ -209,7 +208,7 @@ impl States {
             // Woken before it came off the CPU: it never slept.
             State::Running => task.early_waking_ns = None,
             State::Waiting => self.requeue(id, cpu, Cause::Wakeup, observer),
-            State::Waking => {
+            State::Waking | State::WokenEarly => {
                 self.change(id, to, TimeKind::Waking, Cause::Wakeup, observer, |_| {});
             }
             State::Initial | State::Unknown | State::Absent | State::Asleep => {
@@ -238,6 +237,8 @@ impl States {
         let is_told = self.starts_idle || before == TimeKind::Absent;
         let time = match task.state {
             State::Initial if is_told => before,
+            // It is asked to wake again.
+            State::WokenEarly => TimeKind::Sleep,
             _ => task.time_kind(),
         };
         self.change(id, to, time, Cause::Wakeup, observer, |task| {

@@ -1,6 +1,6 @@
 //! What each CPU and each task did at which time.
 
-use fairground_analysis::states::{Cause, Change, Observer, State, States, Task};
+use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use fairground_report::page::{
     Chart, Doing, Drawing, Mark, SLICES_MAX, Shape, Slice, TaskName, Timeline,
 };
@@ -116,10 +116,16 @@ impl Observer for Collector<'_> {
     }
 
     fn on_change(&mut self, task: &Task, change: &Change) {
+        let is_early = change.from == State::WokenEarly && change.time == TimeKind::Waking;
+        if let Some(open) = self.tasks[task.id.index()].as_mut().filter(|_| is_early) {
+            // It did not sleep.
+            (open.doing, open.by) = (Doing::Woken, task.waker.map_or(0, |waker| waker.0));
+        }
         let open = self.tasks[task.id.index()];
         // Only the queue is another.
         if task.state.waits()
             && change.from.waits()
+            && change.time != TimeKind::Sleep
             && let Some(open) = open
         {
             self.tasks[task.id.index()] = Some(Open { cpu: task.cpu, ..open });
@@ -141,7 +147,7 @@ impl Collector<'_> {
                 Some((Doing::Preempted, self.next.0))
             }
             State::Waking | State::Waiting => Some((Doing::Woken, task.waker.map_or(0, |w| w.0))),
-            State::Asleep => match (task.lock, cause) {
+            State::Asleep | State::WokenEarly => match (task.lock, cause) {
                 (Some(lock), Cause::SwitchOut { .. }) => {
                     Some((Doing::AtLock, self.lock(lock.0 as usize)))
                 }
