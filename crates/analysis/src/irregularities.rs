@@ -32,8 +32,12 @@ impl Irregularities {
     /// What is missing, in words, a sentence each without its end; nothing when nothing is.
     pub fn notes(&self) -> Vec<String> {
         let loss = &self.loss;
+        let missing = match loss.unreadable {
+            0 => "events were lost by the recorder",
+            _ => "events are missing: lost by the recorder, or in lines that could not be read",
+        };
         let counted = [
-            (loss.lost_events, "events were lost by the recorder"),
+            (loss.lost_events, missing),
             (loss.unreadable, "lines could not be read"),
             (loss.prints, "printed lines were left out: there were too many different ones"),
             (

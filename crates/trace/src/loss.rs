@@ -3,7 +3,8 @@
 /// Counts of what is missing from a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Events that the recorder itself reported as lost.
+    /// Events that are missing: those that the recorder itself reported as lost, and scheduling events in lines that
+    /// could not be read.
     pub lost_events: u64,
     /// Lines or records that could not be read.
     pub unreadable: u64,

@@ -53,3 +53,31 @@ fn atrace_compressed_and_plain() {
         assert_eq!((trace.len(), trace.loss.unreadable), (1, 0));
     }
 }
+
+/// A message of protobuf with one field of bytes.
+fn sized(field: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![field << 3 | 2];
+    if field > 15 {
+        out = vec![(field & 15) << 3 | 0x82, field >> 4];
+    }
+    let mut size = bytes.len();
+    while size >= 0x80 {
+        out.push(size as u8 | 0x80);
+        size >>= 7;
+    }
+    out.push(size as u8);
+    [&out[..], bytes].concat()
+}
+
+/// Each layer stays within its own limit; both together multiply.
+#[test]
+fn limits_multiply_through_nesting() {
+    let packets = sized(1, &[8; 1 << 10]).repeat(4 << 10);
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
+    zlib.write_all(&packets).unwrap();
+    let compressed = sized(1, &sized(50, &zlib.finish().unwrap()));
+    let bomb = gzip(&compressed.repeat(64));
+    assert!(bomb.len() < 64 << 10 && packets.len() * 64 > 250 << 20, "{}", bomb.len());
+    let error = read("bomb.gz", &bomb[..]).expect_err("it is refused");
+    assert!(matches!(error, ReadError::Expands { .. }), "{error}");
+}

@@ -3,7 +3,7 @@
 //! Both kinds of text begin with 0. Lines of perf are in order of time, so a time that goes back is a difference; until
 //! one does, or enough lines have not, lines are held.
 
-use super::{babeltrace, line};
+use super::{babeltrace, line, prefix};
 
 /// Lines that are held. Of so many differences none that is shorter than the one before is out of the question.
 const LINES_MAX: usize = 64;
@@ -36,7 +36,7 @@ impl Clock {
     pub(super) fn offer(&mut self, number: u64, text: &str) -> Offer {
         let time_ns = match self {
             Self::Known { .. } => return Offer::Take,
-            _ => line::parse(text).ok().map(|line| line.time_ns),
+            _ => line::parse(prefix::strip(text).unwrap_or(text)).ok().map(|line| line.time_ns),
         };
         match self {
             Self::Unknown if time_ns == Some(0) => {

@@ -1,11 +1,12 @@
 //! Compressed input: how much it may become.
 //!
 //! Recordings shrink to a tenth, very regular ones to a hundredth. A file that becomes far more than that is made to
-//! fill the memory, and is refused.
+//! fill the memory, and is refused. Layers of compression share one [`Expansion`]: what all of them give counts against
+//! the bytes of the file itself, so that their limits do not multiply.
 
-use std::cell::Cell;
 use std::io::{self, BufRead, Read};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::error::ReadError;
 
@@ -16,13 +17,46 @@ const EXPANDED_BYTES_FREE: u64 = 16 << 20;
 /// The most of all, whatever the size of the input.
 const EXPANDED_BYTES_MAX: u64 = 8 << 30;
 
-/// The most bytes that compressed ones may become.
-pub(super) fn expanded_bytes_max(compressed_bytes: u64) -> u64 {
-    let by_size = EXPANSION_MAX.saturating_mul(compressed_bytes);
-    by_size.saturating_add(EXPANDED_BYTES_FREE).min(EXPANDED_BYTES_MAX)
+/// The bytes of an input and what they became, in all layers. Clones count together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Expansion(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Bytes of the file itself.
+    taken: AtomicU64,
+    /// Bytes that decoders made.
+    given: AtomicU64,
 }
 
-/// More than [`expanded_bytes_max`]: the cause of an [`io::Error`].
+impl Expansion {
+    /// Of a file of which the size is known.
+    pub(super) fn of_bytes(bytes: u64) -> Self {
+        let expansion = Self::default();
+        expansion.0.taken.store(bytes, Relaxed);
+        expansion
+    }
+
+    /// Counts the bytes of the file itself.
+    pub(super) fn input<R>(&self, input: R) -> Counted<R> {
+        Counted { input, expansion: self.clone() }
+    }
+
+    /// A decoder that fails with [`Expands`] when all decoders have given too much for what was taken.
+    pub(super) fn decoder<D>(&self, decoder: D) -> Expanding<D> {
+        Expanding { decoder, expansion: self.clone() }
+    }
+
+    /// Counts bytes that a decoder makes.
+    pub(super) fn give(&self, bytes: u64) -> io::Result<()> {
+        let given = self.0.given.fetch_add(bytes, Relaxed).saturating_add(bytes);
+        let by_size = EXPANSION_MAX.saturating_mul(self.0.taken.load(Relaxed));
+        let given_max = by_size.saturating_add(EXPANDED_BYTES_FREE).min(EXPANDED_BYTES_MAX);
+        if given > given_max { Err(io::Error::other(Expands)) } else { Ok(()) }
+    }
+}
+
+/// More than an [`Expansion`] allows: the cause of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("it becomes more than {EXPANSION_MAX} times as long when it is decompressed")]
 pub(super) struct Expands;
@@ -39,17 +73,17 @@ impl Expands {
     }
 }
 
-/// Counts the bytes that a decoder takes.
+/// An input whose bytes are counted.
 #[derive(Debug)]
 pub(super) struct Counted<R> {
     input: R,
-    count: Rc<Cell<u64>>,
+    expansion: Expansion,
 }
 
 impl<R: BufRead> Read for Counted<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(to)?;
-        self.count.set(self.count.get() + count as u64);
+        self.expansion.0.taken.fetch_add(count as u64, Relaxed);
         Ok(count)
     }
 }
@@ -60,35 +94,22 @@ impl<R: BufRead> BufRead for Counted<R> {
     }
 
     fn consume(&mut self, count: usize) {
-        self.count.set(self.count.get() + count as u64);
+        self.expansion.0.taken.fetch_add(count as u64, Relaxed);
         self.input.consume(count);
     }
 }
 
-/// A decoder that fails with [`Expands`] when it gives too much for what it took.
+/// A decoder whose bytes are counted.
 #[derive(Debug)]
 pub(super) struct Expanding<D> {
     decoder: D,
-    taken: Rc<Cell<u64>>,
-    given: u64,
-}
-
-impl<D: Read> Expanding<D> {
-    /// Makes the decoder of an input.
-    pub(super) fn new<R>(input: R, decoder: impl FnOnce(Counted<R>) -> D) -> Self {
-        let taken = Rc::default();
-        let counted = Counted { input, count: Rc::clone(&taken) };
-        Self { decoder: decoder(counted), taken, given: 0 }
-    }
+    expansion: Expansion,
 }
 
 impl<D: Read> Read for Expanding<D> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(to)?;
-        self.given += count as u64;
-        if self.given > expanded_bytes_max(self.taken.get()) {
-            return Err(io::Error::other(Expands));
-        }
+        self.expansion.give(count as u64)?;
         Ok(count)
     }
 }

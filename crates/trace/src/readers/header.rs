@@ -30,9 +30,13 @@ pub(super) enum Remark {
     Origin { key: String, value: String },
 }
 
+/// The title of the console's dump (`ftrace_dump`, kernel/trace/trace.c).
+const DUMP: &str = "Dumping ftrace buffer:";
+
 /// Recognises a line that is no event; `None` when it is to be parsed as one.
 pub(super) fn remark(text: &str) -> Option<Remark> {
-    if text.trim().is_empty() {
+    // The console's dump of the buffer has a title, and rows of dashes.
+    if text.bytes().all(|byte| byte == b'-' || byte == b' ') || text == DUMP {
         return Some(Remark::Nothing);
     }
     // Names are padded to 16 columns, so that a line of an event begins with a blank, whatever its task is called.

@@ -248,6 +248,12 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
             text = rest.trim_start();
         }
     }
+    // What the tracers `timerlat`, `hwlat` and `osnoise` print, which have no event's name: `#3 context …`, or a row of
+    // numbers behind the runtime.
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if text.starts_with('#') || (!text.is_empty() && text.split_whitespace().all(is_number)) {
+        return Some(("tracer", text));
+    }
     if text.starts_with("<stack trace") {
         return Some(("kernel_stack", ""));
     }

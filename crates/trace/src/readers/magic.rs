@@ -76,9 +76,9 @@ const JUDGED_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreign {
     /// What it is.
-    format: &'static str,
+    pub(super) format: &'static str,
     /// How to get a recording from it.
-    remedy: &'static str,
+    pub(super) remedy: &'static str,
 }
 
 impl Foreign {

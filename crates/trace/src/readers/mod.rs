@@ -46,7 +46,9 @@ mod page;
 mod parts;
 mod perf_data;
 mod perfetto;
+mod prefix;
 mod renames;
+mod reports;
 mod simpleperf;
 mod stack_text;
 mod start;
@@ -66,7 +68,7 @@ use crate::Trace;
 pub use binary::tick_symbols;
 pub use calls::system_calls;
 pub use error::{Machines, ReadError};
-use expand::{Expanding, Expands};
+use expand::{Expands, Expansion};
 pub use parts::{Part, TakeParts};
 
 /// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer
@@ -97,13 +99,14 @@ pub fn read_machine(
     input: impl BufRead,
     machine: Option<&str>,
 ) -> Result<Trace, ReadError> {
-    let (start, input) = look(name, input)?;
+    let expansion = Expansion::default();
+    let (start, input) = look(name, expansion.input(input))?;
     if start.starts_with(magic::GZIP) {
-        let decoder = Expanding::new(input, MultiGzDecoder::new);
+        let decoder = expansion.decoder(MultiGzDecoder::new(input));
         let (start, input) = look(name, BufReader::new(decoder))?;
-        return read_plain(name, &start, input, machine);
+        return read_plain(name, &start, input, machine, &expansion);
     }
-    read_plain(name, &start, input, machine)
+    read_plain(name, &start, input, machine, &expansion)
 }
 
 /// Reads a recording from a file, like [`read`]. A `perf.data` that is not compressed passes by in a buffer: what is
@@ -148,13 +151,15 @@ fn read_any_file(
     parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
     let mut start = [0; magic::START_BYTES];
-    let is_plain = file.metadata().is_ok_and(|known| known.is_file() && known.len() <= BYTES_MAX);
+    let known = file.metadata().ok().filter(|known| known.is_file() && known.len() <= BYTES_MAX);
+    let is_plain = known.is_some();
     if is_plain
         && file.read_exact(&mut start).is_ok()
         && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
     {
         only_one(name, machine)?;
-        return perf_data::read(name, file, None, parts);
+        let expansion = Expansion::of_bytes(known.map_or(0, |known| known.len()));
+        return perf_data::read(name, file, None, &expansion, parts);
     }
     if file.metadata().is_ok_and(|known| known.is_dir()) {
         return read_folder(name, &file, machine);
@@ -203,20 +208,21 @@ fn read_plain(
     start: &[u8],
     mut input: impl BufRead,
     machine: Option<&str>,
+    expansion: &Expansion,
 ) -> Result<Trace, ReadError> {
     if start.starts_with(binary::MAGIC) {
         let (bytes, cut) = whole(name, input)?;
-        return trace_dat::read(name, &bytes, cut, machine);
+        return trace_dat::read(name, &bytes, cut, machine, expansion);
     }
     if perf_data::MAGICS.iter().any(|magic| start.starts_with(magic)) {
         only_one(name, machine)?;
         let (bytes, cut) = whole(name, input)?;
-        return perf_data::read(name, Cursor::new(bytes), cut, None);
+        return perf_data::read(name, Cursor::new(bytes), cut, expansion, None);
     }
     if start.starts_with(ATRACE) {
         input.consume(ATRACE.len());
         if start.get(ATRACE.len()) == Some(&ZLIB) {
-            let decoder = Expanding::new(input, ZlibDecoder::new);
+            let decoder = expansion.decoder(ZlibDecoder::new(input));
             return text::read(name, BufReader::new(decoder).take(BYTES_MAX), machine);
         }
         return text::read(name, input.take(BYTES_MAX), machine);
@@ -228,7 +234,7 @@ fn read_plain(
         }
         Some(foreign) => Err(foreign.refuse(name)),
         None if perfetto::is_perfetto(start) => {
-            perfetto::read(name, input.take(BYTES_MAX), machine)
+            perfetto::read(name, input.take(BYTES_MAX), machine, expansion)
         }
         None => match magic::by_content(start) {
             Some(foreign) => Err(foreign.refuse(name)),

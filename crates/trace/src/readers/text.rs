@@ -14,6 +14,8 @@ use super::header::{self, Remark};
 use super::interner::Named;
 use super::lines::{self, End, Lines};
 use super::page::Page;
+use super::prefix;
+use super::reports::Reports;
 use super::simpleperf::{Sample, SampleText};
 use super::stack_text::{Frame, StackText};
 use super::stated::Tasks;
@@ -23,6 +25,18 @@ use crate::Trace;
 /// The event whose frames follow.
 const STACK: &str = "kernel_stack";
 
+/// The events that decide what a CPU runs and which tasks wait.
+const SCHEDULING: [&str; 7] = [
+    SWITCH,
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_migrate_task",
+    "sched_process_fork",
+    "sched_process_exit",
+];
+const SWITCH: &str = "sched_switch";
+
 /// What a text needs beside its lines.
 #[derive(Debug, Default)]
 struct State {
@@ -31,6 +45,9 @@ struct State {
     lttng: LttngText,
     clock: Clock,
     page: Page,
+    reports: Reports,
+    /// The present line stands behind the stamp of a console or logger, which other programs write to, too.
+    is_logged: bool,
 }
 
 /// Reads a text, or the lines of one of its files.
@@ -70,7 +87,12 @@ pub(super) fn read(
     if let Some(machine) = machine.filter(|machine| !collector.files.iter().any(|f| f == machine)) {
         return Err(no_machine(name, machine, Machines(collector.files)));
     }
-    collector.finish(name)
+    match collector.finish(name) {
+        Err(ReadError::NoEvents { .. }) if let Some(report) = state.reports.found => {
+            Err(report.refuse(name))
+        }
+        done => done,
+    }
 }
 
 fn take_line(collector: &mut Collector, state: &mut State, bytes: &[u8], end: End) {
@@ -112,6 +134,12 @@ fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
     if babeltrace::is_event(text) {
         return state.lttng.take(collector, text);
     }
+    let behind = prefix::strip(text);
+    state.is_logged = behind.is_some();
+    let text = behind.unwrap_or(text);
+    if collector.is_empty() {
+        state.reports.look(text);
+    }
     if let Some(count) = babeltrace::discarded(text) {
         collector.lost_somewhere(count);
         return collector.first(|| format!("the tracer discarded {count} events"));
@@ -138,10 +166,16 @@ fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
             Frame::Orphan => return take_remark(collector, Remark::OtherRecord),
             Frame::None => {
                 end(collector, state);
-                return match is_around {
-                    true => take_remark(collector, Remark::OtherRecord),
-                    false => collector.unreadable_text(why, text),
-                };
+                let is_event = SCHEDULING.iter().any(|event| text.contains(event));
+                if is_around || (state.is_logged && !is_event) {
+                    return take_remark(collector, Remark::OtherRecord);
+                }
+                collector.unreadable_text(why, text);
+                if is_event {
+                    // Of which CPU it is, is not known.
+                    collector.lost_somewhere(1);
+                }
+                return;
             }
         },
     };
@@ -154,11 +188,21 @@ fn take_dated(collector: &mut Collector, state: &mut State, text: &str) {
     let in_interrupt = line.in_interrupt;
     let mut tasks = Tasks { interner: &mut collector.interner, running, in_interrupt };
     let Some(stated) = fields::parse(line.event, line.fields, &mut tasks) else {
-        return collector.unreadable_text(&format!("{} without its fields", line.event), text);
+        collector.unreadable_text(&format!("{} without its fields", line.event), text);
+        return miss(collector, line.event, line.cpu);
     };
     state.stack.begin(&line);
     if line.event != STACK {
         collector.add(line.cpu, time_ns, stated);
+    }
+}
+
+/// Counts an event that could not be read as missing. Behind a switch it is not known what its CPU runs.
+fn miss(collector: &mut Collector, event: &str, cpu: u32) {
+    match event {
+        SWITCH => collector.lost(cpu, 1),
+        _ if SCHEDULING.contains(&event) => collector.lost_somewhere(1),
+        _ => {}
     }
 }
 
@@ -178,11 +222,14 @@ fn take_sample(collector: &mut Collector, sample: &Sample) {
     let mut tasks = Tasks { interner: &mut collector.interner, running, in_interrupt };
     match fields::parse(&sample.event, &sample.fields, &mut tasks) {
         Some(stated) => collector.add(sample.cpu, sample.time_ns, stated),
-        None => collector.unreadable(&format!(
-            "{} without its fields (print with `perf script`, or `report_sample.py \
-             --show_tracing_data` of simpleperf)",
-            sample.event
-        )),
+        None => {
+            collector.unreadable(&format!(
+                "{} without its fields (print with `perf script`, or `report_sample.py \
+                 --show_tracing_data` of simpleperf)",
+                sample.event
+            ));
+            miss(collector, &sample.event, sample.cpu);
+        }
     }
     collector.position = here;
 }

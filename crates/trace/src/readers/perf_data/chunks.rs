@@ -3,6 +3,7 @@
 use std::io::{self, Read, Take};
 
 use super::super::binary::{Endian, Why};
+use super::super::expand::Expands;
 use super::simpleperf;
 
 /// Kind, flags and size.
@@ -88,6 +89,8 @@ pub(super) struct Chunks<R> {
     pub(super) compressed: Vec<u8>,
     /// Why the data ends early.
     pub(super) why_cut: Option<Why>,
+    /// The input failed because of [`Expands`].
+    pub(super) expands: bool,
 }
 
 impl<R: Read> Chunks<R> {
@@ -111,6 +114,7 @@ impl<R: Read> Chunks<R> {
             has_ended: false,
             compressed: Vec::new(),
             why_cut: None,
+            expands: false,
         }
     }
 
@@ -150,6 +154,7 @@ impl<R: Read> Chunks<R> {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
                     self.has_ended = true;
+                    self.expands = Expands::is_cause(&e);
                     self.cut(format!("byte {at}: the input failed: {e}"));
                 }
             }

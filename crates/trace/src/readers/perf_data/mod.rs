@@ -26,7 +26,7 @@ use self::pipeline::Division;
 use super::binary::{Decoder, Endian, TracingData, Why};
 use super::collect::Collector;
 use super::error::ReadError;
-use super::expand::expanded_bytes_max;
+use super::expand::{Expands, Expansion};
 use super::line::CPUS_MAX;
 use super::parts::TakeParts;
 use super::renames::Rename;
@@ -47,6 +47,7 @@ pub(super) fn read(
     name: &str,
     mut input: impl Read + Seek + Send,
     cut: Option<io::Error>,
+    expansion: &Expansion,
     parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
     let why = cut.map(|error| format!("the input failed: {error}"));
@@ -56,9 +57,10 @@ pub(super) fn read(
         let why = why.or(cut.map(|error| format!("the input failed: {error}")));
         let file = pipe::to_file(&bytes, endian).map_err(|why| damaged(name, why))?;
         drop(bytes);
-        return read_divided(name, Cursor::new(file), why, Division::of_this_machine(), parts);
+        let division = Division::of_this_machine();
+        return read_all(name, Cursor::new(file), why, expansion, division, parts, Vec::new());
     }
-    read_divided(name, input, why, Division::of_this_machine(), parts)
+    read_all(name, input, why, expansion, Division::of_this_machine(), parts, Vec::new())
 }
 
 /// Data files of a folder.
@@ -72,18 +74,10 @@ pub(super) fn read_folder(name: &str, folder: &Path) -> Option<Result<Trace, Rea
     head.read_exact(&mut magic).ok()?;
     MAGICS.contains(&&magic[..]).then_some(())?;
     let open = |number: u32| File::open(folder.join(format!("data.{number}"))).ok();
-    let more = (0..DATA_FILES_MAX).map_while(open).collect();
-    Some(read_all(name, head, None, Division::of_this_machine(), None, more))
-}
-
-fn read_divided(
-    name: &str,
-    input: impl Read + Seek + Send,
-    why_cut: Option<Why>,
-    division: Division,
-    parts: Option<&mut dyn TakeParts>,
-) -> Result<Trace, ReadError> {
-    read_all(name, input, why_cut, division, parts, Vec::new())
+    let more: Vec<File> = (0..DATA_FILES_MAX).map_while(open).collect();
+    let bytes = more.iter().chain([&head]).filter_map(|file| Some(file.metadata().ok()?.len()));
+    let expansion = Expansion::of_bytes(bytes.fold(0, u64::saturating_add));
+    Some(read_all(name, head, None, &expansion, Division::of_this_machine(), None, more))
 }
 
 /// Reads a file, and `more` files with nothing but records.
@@ -91,6 +85,7 @@ fn read_all(
     name: &str,
     mut input: impl Read + Seek + Send,
     why_cut: Option<Why>,
+    expansion: &Expansion,
     division: Division,
     parts: Option<&mut dyn TakeParts>,
     more: Vec<File>,
@@ -126,12 +121,16 @@ fn read_all(
     for why in [file.why_cut.clone(), chunks.why_cut].into_iter().flatten() {
         truncated(&mut collector, why);
     }
-    read_compressed(chunks.compressed, &mut collector, &decoder, division);
+    let read = |compressed, collector: &mut Collector<'_>| {
+        let read = read_compressed(compressed, collector, &decoder, division, expansion);
+        read.map_err(|Expands| Expands::refuse(name))
+    };
+    read(chunks.compressed, &mut collector)?;
     for file in more {
         let mut chunks = Chunks::new(file, 0, None, decoder.file.endian, division.chunk_bytes);
         pipeline::collect(&mut chunks, &decoder, division.decoders, &mut collector);
         chunks.why_cut.into_iter().for_each(|why| truncated(&mut collector, why));
-        read_compressed(chunks.compressed, &mut collector, &decoder, division);
+        read(chunks.compressed, &mut collector)?;
     }
     collector.finish(name)
 }
@@ -182,19 +181,22 @@ fn read_compressed(
     collector: &mut Collector<'_>,
     decoder: &ChunkDecoder<'_>,
     division: Division,
-) {
+    expansion: &Expansion,
+) -> Result<(), Expands> {
     /// A block that is the last one, not compressed, and empty.
     const LAST_BLOCK: [u8; 3] = [1, 0, 0];
     if compressed.is_empty() {
-        return;
+        return Ok(());
     }
-    let bytes_max = expanded_bytes_max(compressed.len() as u64);
     compressed.extend(LAST_BLOCK);
     let why_cut = match StreamingDecoder::new(&compressed[..]) {
         Ok(plain) => {
-            let (plain, endian) = (plain.take(bytes_max), decoder.file.endian);
+            let (plain, endian) = (expansion.decoder(plain), decoder.file.endian);
             let mut chunks = Chunks::new(plain, 0, None, endian, division.chunk_bytes);
             pipeline::collect(&mut chunks, decoder, division.decoders, collector);
+            if chunks.expands {
+                return Err(Expands);
+            }
             chunks.why_cut
         }
         Err(e) => Some(e.to_string()),
@@ -202,4 +204,5 @@ fn read_compressed(
     if let Some(why) = why_cut {
         truncated(collector, format!("damaged compressed records: {why}"));
     }
+    Ok(())
 }

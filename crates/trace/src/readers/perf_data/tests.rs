@@ -18,7 +18,8 @@ fn recording() -> Vec<u8> {
 /// The trace, or what is wrong with the file.
 fn divided(bytes: &[u8], chunk_bytes: usize, decoders: usize) -> Result<Trace, String> {
     let division = Division { chunk_bytes, decoders };
-    read_divided("it", Cursor::new(bytes), None, division, None).map_err(|e| e.to_string())
+    read_all("it", Cursor::new(bytes), None, &Expansion::default(), division, None, Vec::new())
+        .map_err(|e| e.to_string())
 }
 
 fn whole(bytes: &[u8]) -> Result<Trace, String> {
@@ -55,7 +56,15 @@ impl TakeParts for Joined {
 fn in_parts(bytes: &[u8], chunk_bytes: usize, decoders: usize) -> Result<Trace, String> {
     let mut joined = Joined::default();
     let division = Division { chunk_bytes, decoders };
-    let read = read_divided("it", Cursor::new(bytes), None, division, Some(&mut joined));
+    let read = read_all(
+        "it",
+        Cursor::new(bytes),
+        None,
+        &Expansion::default(),
+        division,
+        Some(&mut joined),
+        Vec::new(),
+    );
     let rest = read.map_err(|e| e.to_string())?;
     let mut trace = joined.trace.expect("it begins");
     assert_eq!((rest.len(), rest.tasks().len()), (0, trace.tasks().len()));

@@ -10,9 +10,9 @@ mod packets;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
-use flate2::read::ZlibDecoder;
+use flate2::bufread::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use self::bundle::{Bundle, CLOCK_UNKNOWN, CompactTask, Item};
@@ -22,7 +22,7 @@ use self::wire::{Broken, Fields, Record, Value};
 use super::binary::TextBytes;
 use super::collect::Collector;
 use super::error::{Machines, ReadError};
-use super::expand::{Expands, expanded_bytes_max};
+use super::expand::{Expands, Expansion};
 use super::interner::Interner;
 use super::line::CPUS_MAX;
 use super::no_machine;
@@ -71,8 +71,9 @@ pub(super) fn read(
     name: &str,
     input: impl BufRead,
     machine: Option<&str>,
+    expansion: &Expansion,
 ) -> Result<Trace, ReadError> {
-    let mut reader = Reader::new();
+    let mut reader = Reader::new(expansion.clone());
     // No machine has a number that cannot be read.
     reader.machine = machine.map(|machine| machine.parse().unwrap_or(u64::MAX));
     reader.packets(input, Depth::File);
@@ -141,12 +142,13 @@ struct Reader {
     /// Lost events of each CPU as the statistics have them, at the start and at the end.
     stats: BTreeMap<u32, [u64; 2]>,
     refused: Option<&'static str>,
+    expansion: Expansion,
     /// The input becomes too long when it is decompressed.
     expands: bool,
 }
 
 impl Reader {
-    fn new() -> Self {
+    fn new(expansion: Expansion) -> Self {
         let mut collector = Collector::new(None);
         collector.position = ("byte", 0);
         Self {
@@ -161,13 +163,14 @@ impl Reader {
             others: BTreeSet::new(),
             stats: BTreeMap::new(),
             refused: None,
+            expansion,
             expands: false,
         }
     }
 
     fn packets(&mut self, input: impl BufRead, depth: Depth) {
         let mut packets = Packets::new(input);
-        while self.refused.is_none() {
+        while self.refused.is_none() && !self.expands {
             let next = packets.next();
             if depth == Depth::File {
                 self.collector.position.1 = packets.at;
@@ -184,7 +187,10 @@ impl Reader {
                 Next::End => return,
                 Next::Cut(why) => {
                     self.expands |= packets.expands;
-                    return self.collector.truncated(|| why);
+                    return match depth {
+                        Depth::File => self.collector.truncated(|| why),
+                        Depth::Compressed => self.damaged(&why),
+                    };
                 }
             }
         }
@@ -265,24 +271,23 @@ impl Reader {
     }
 
     fn compressed(&mut self, number: u32, data: &[u8]) {
-        let (mut plain, bytes_max) = (Vec::new(), expanded_bytes_max(data.len() as u64));
-        let read = match number {
-            packet::COMPRESSED_PACKETS => ZlibDecoder::new(data)
-                .take(bytes_max)
-                .read_to_end(&mut plain)
-                .map_err(|e| e.to_string()),
-            _ => StreamingDecoder::new(data).map_err(|e| e.to_string()).and_then(|decoder| {
-                decoder.take(bytes_max).read_to_end(&mut plain).map_err(|e| e.to_string())
-            }),
+        let decoder: io::Result<Box<dyn Read + '_>> = match number {
+            packet::COMPRESSED_PACKETS => Ok(Box::new(ZlibDecoder::new(data))),
+            _ => StreamingDecoder::new(data)
+                .map(|decoder| Box::new(decoder) as Box<dyn Read>)
+                .map_err(io::Error::other),
         };
-        if let Err(why) = read {
-            self.collector.unreadable(&format!("damaged compressed packets: {why}"));
+        match decoder {
+            Ok(decoder) => {
+                let decoder = BufReader::new(self.expansion.decoder(decoder));
+                self.packets(decoder, Depth::Compressed);
+            }
+            Err(e) => self.damaged(&e.to_string()),
         }
-        if plain.len() as u64 == bytes_max {
-            let why = format!("compressed packets that become more than {bytes_max} bytes");
-            self.collector.unreadable(&why);
-        }
-        self.packets(&plain[..], Depth::Compressed);
+    }
+
+    fn damaged(&mut self, why: &str) {
+        self.collector.unreadable(&format!("damaged compressed packets: {why}"));
     }
 
     /// `SystemInfo`: `utsname` (1) with `release` (3), and the number of CPUs (8).

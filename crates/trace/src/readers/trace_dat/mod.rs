@@ -12,6 +12,7 @@ use self::pages::{Item, Layout};
 use super::binary::{Decoder, TracingData, Why};
 use super::collect::Collector;
 use super::error::{Machines, ReadError};
+use super::expand::Expansion;
 use super::interner::{Named, UNNAMED};
 use super::no_machine;
 use crate::Trace;
@@ -28,6 +29,7 @@ pub(super) fn read(
     bytes: &[u8],
     cut: Option<io::Error>,
     machine: Option<&str>,
+    expansion: &Expansion,
 ) -> Result<Trace, ReadError> {
     let damaged = |why: Why| ReadError::Damaged {
         name: name.to_owned(),
@@ -35,7 +37,7 @@ pub(super) fn read(
         why,
         remedy: REMEDY,
     };
-    let contents = contents(bytes).map_err(damaged)?;
+    let contents = contents(bytes, expansion).map_err(damaged)?;
     let layout = Layout::new(contents.endian, contents.page_bytes, &contents.header_page)
         .ok_or_else(|| damaged("its pages have no possible size".to_owned()))?;
     if let Some(clock) = clock_without_time(&contents) {
@@ -70,11 +72,11 @@ pub(super) fn read(
     reader.collector.finish(name)
 }
 
-fn contents(bytes: &[u8]) -> Result<Contents<'_>, Why> {
+fn contents<'a>(bytes: &'a [u8], expansion: &'a Expansion) -> Result<Contents<'a>, Why> {
     let (cursor, version, page_bytes) = TracingData::start(bytes)?;
     match version.as_str() {
         "6" => contents::version_6(bytes),
-        "7" => sections::version_7(bytes, cursor, page_bytes),
+        "7" => sections::version_7(bytes, cursor, page_bytes, expansion),
         _ => Err(format!("its version is {version:?}; 6 and 7 are known")),
     }
 }

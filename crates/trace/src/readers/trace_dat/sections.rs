@@ -16,7 +16,7 @@ use flate2::read::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 use super::super::binary::{Cursor, Endian, Why, event_formats, ftrace_formats, header_info};
-use super::super::expand::expanded_bytes_max;
+use super::super::expand::Expansion;
 use super::contents::{
     BUFFERS_MAX, Buffer, Contents, CpuPages, OPTION_BUFFER, OPTION_DONE, OPTIONS_MAX, cpu_count,
 };
@@ -44,8 +44,7 @@ struct File<'a> {
     bytes: &'a [u8],
     endian: Endian,
     compression: Compression,
-    /// What may still be decompressed, bytes.
-    room: u64,
+    expansion: &'a Expansion,
     /// Sections that may still be read.
     sections: u32,
     /// Options that may still be read.
@@ -57,6 +56,7 @@ pub(super) fn version_7<'a>(
     bytes: &'a [u8],
     mut cursor: Cursor<'a>,
     page_bytes: usize,
+    expansion: &'a Expansion,
 ) -> Result<Contents<'a>, Why> {
     let compression = match cursor.text("the compression")? {
         b"none" => Compression::None,
@@ -70,9 +70,14 @@ pub(super) fn version_7<'a>(
     cursor.text("the version of the compression")?;
     let endian = cursor.endian;
     let mut contents = Contents::new(endian, page_bytes);
-    let room = expanded_bytes_max(bytes.len() as u64);
-    let mut file =
-        File { bytes, endian, compression, room, sections: SECTIONS_MAX, options: OPTIONS_MAX };
+    let mut file = File {
+        bytes,
+        endian,
+        compression,
+        expansion,
+        sections: SECTIONS_MAX,
+        options: OPTIONS_MAX,
+    };
     let mut next = cursor.u64("the offset of the options")?;
     while next != 0 {
         next = file.options(next, &mut contents)?;
@@ -107,10 +112,7 @@ impl<'a> File<'a> {
         let packed = cursor.take(size.into(), "a compressed chunk")?;
         let wrong =
             |why: &dyn std::fmt::Display| format!("byte {at}: damaged compressed data: {why}");
-        if plain_size > self.room {
-            return Err(wrong(&"it would grow too much"));
-        }
-        self.room -= plain_size;
+        self.expansion.give(plain_size).map_err(|e| wrong(&e))?;
         let mut plain = Vec::new();
         let read = match self.compression {
             Compression::Zlib => ZlibDecoder::new(packed).take(plain_size).read_to_end(&mut plain),
