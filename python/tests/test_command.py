@@ -32,7 +32,7 @@ def test_follow_and_experiments_are_reports() -> None:
     assert followed == fairground.command("follow", RECORDING, sched="eevdf")
     experiments = fairground.reproduce()
     assert any("slice-2009" in row for table in experiments.tables for row in table.rows)
-    repeated = fairground.reproduce("slice-2009", target="sim")
+    repeated = fairground.reproduce("slice-2009", on="sim")
     assert repeated.title.startswith("slice-2009: ")
     assert len(repeated["claims"]) > 0
     with pytest.raises(KeyError, match="no table `agreements`; there are agreement"):

@@ -17,6 +17,7 @@ mod compared_recordings;
 mod containers;
 mod determinism;
 mod diagnose_rules;
+mod drawn_workloads;
 mod eevdf_laws;
 mod eevdf_rules;
 mod ends_of_work;

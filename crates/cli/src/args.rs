@@ -4,7 +4,6 @@ mod capture;
 mod contention;
 #[cfg(test)]
 mod documented;
-mod drawn;
 mod exit_codes;
 mod follow;
 mod install;
@@ -17,7 +16,6 @@ mod top;
 
 pub(crate) use capture::CaptureArgs;
 pub(crate) use contention::ContentionArgs;
-pub(crate) use drawn::DrawnArgs;
 pub(crate) use exit_codes::EXIT_CODES;
 pub(crate) use follow::FollowArgs;
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
@@ -192,10 +190,6 @@ pub(crate) struct RunArgs {
     /// Also record each callback of the scheduler
     #[arg(long, help_heading = "Measuring")]
     pub(crate) callbacks: bool,
-    /// Print the lines that the program prints which the workload imitates (`slice`, `hackbench`, `lat_ctx` …), and
-    /// nothing else; for each of several schedulers, targets and settings
-    #[arg(long, help_heading = "Output", conflicts_with_all = ["all", "per", "interval", "html", "plots"])]
-    pub(crate) as_program: bool,
 }
 
 #[derive(Debug, Args)]
@@ -296,22 +290,11 @@ pub(crate) struct ReproduceArgs {
     /// How the schedulers' instructions are executed
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub(crate) engine: EngineChoice,
-    /// What is run: everything, or only what the simulated machine runs
-    #[arg(long, value_enum, default_value_t = RunsOn::All, value_name = "TARGET", conflicts_with = "seed")]
-    pub(crate) target: RunsOn,
-    #[command(flatten)]
-    pub(crate) drawn: DrawnArgs,
+    /// Make the runs on these targets only: `sim` needs no kernel. Several with commas [default: all of them]
+    #[arg(long, value_name = "TARGET", value_delimiter = ',')]
+    pub(crate) on: Vec<String>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-}
-
-/// Which runs of an experiment are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunsOn {
-    /// All of them
-    All,
-    /// Those in the simulated machine: no kernel is needed
-    Sim,
 }
 
 #[derive(Debug, Subcommand)]

@@ -10,7 +10,6 @@ mod input;
 mod interrupt;
 mod pictures;
 mod present;
-mod program;
 mod progress;
 mod talk;
 

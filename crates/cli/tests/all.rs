@@ -1,7 +1,6 @@
 //! The tests of the binary, in one program.
 
 mod analyze;
-mod as_program;
 mod bad_input;
 mod book;
 mod captured;
@@ -10,7 +9,6 @@ mod contention;
 mod diagnose;
 mod docs;
 mod doctor;
-mod drawn;
 mod experiments;
 mod failures;
 mod follow;

@@ -290,19 +290,17 @@ fn without_the_kernel_its_figures_are_not_measured_and_the_rest_is() {
 fn the_simulated_machine_alone_needs_no_kernel_and_says_what_it_left_out() {
     let files = Files::new();
     let file = files.write("real.toml", REAL);
-    let output = crate::support::fairground(&["reproduce", &file, "--target", "sim"]);
+    let output = crate::support::fairground(&["reproduce", &file, "--on", "sim"]);
     let [text, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     assert_eq!(output.status.code(), Some(0), "{text}{said}");
-    assert!(text.contains("left out by --target sim, and not measured: 1 run on vm:7.2"), "{text}");
+    assert!(text.contains("left out by --on, and not measured: 1 run on vm:7.2"), "{text}");
     assert!(said.contains("in the simulated machine (") && !said.contains("kernel"), "{said}");
     let real_alone = REAL.replace(
         "[[sweep]]\nname = \"simulated\"",
         "[[sweep]]\nname = \"simulated\"\non = \"vm:6.1\"",
     );
     let file = files.write("alone.toml", real_alone);
-    assert!(
-        refusal(&["reproduce", &file, "--target", "sim"]).contains("every run is on a real kernel")
-    );
+    assert!(refusal(&["reproduce", &file, "--on", "sim"]).contains("no run is on `sim`"));
 }
 
 /// Those that take minutes with their virtual machines (blocks marked `slow` in docs/explanation/gallery.md): what

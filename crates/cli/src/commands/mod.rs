@@ -7,8 +7,6 @@ mod compare_recordings;
 mod contention;
 mod diagnose;
 mod doctor;
-mod drawn;
-mod drawn_follow;
 mod experiment_runs;
 mod fetch;
 mod follow;
@@ -24,7 +22,6 @@ mod reproduce;
 mod run;
 mod sched;
 mod schema;
-mod seed_history;
 mod top;
 mod workload;
 

@@ -14,14 +14,13 @@ use fairground_realkernel::files::read_text;
 use fairground_report::{Document, Table, TimeUnit};
 use fairground_session::{Failure, Outcome, did_you_mean};
 
+use super::experiment_runs;
 use super::experiment_runs::{Extent, plural};
-use super::{drawn, experiment_runs};
-use crate::args::{Cli, ReproduceArgs, RunsOn};
-use crate::experiment::{Draw, Experiment, Figures, Run, UserTimeEntry};
+use crate::args::{Cli, ReproduceArgs};
+use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top_of};
 use crate::interrupt;
 use crate::pictures;
 use crate::present;
-use crate::program::top_of;
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -31,12 +30,8 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         return list(cli);
     };
     let experiment = find(name)?;
-    if let Some(seed) = args.drawn.seed {
-        let draw = Draw { seed, points: args.drawn.points };
-        return drawn::reproduce(cli, args, &experiment, draw);
-    }
     pictures::prepare(&args.page)?;
-    let (runs, left_out) = wanted(&experiment, args.target)?;
+    let (runs, left_out) = wanted(&experiment, &args.on)?;
     let mut figures: BTreeMap<String, Figures> =
         experiment.given.iter().map(|g| (g.name.clone(), Figures::from(g))).collect();
     let mut tables = Vec::new();
@@ -95,22 +90,21 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
 }
 
 /// The runs of an experiment that are made, and those that are left out.
-fn wanted(experiment: &Experiment, target: RunsOn) -> Result<(Vec<Run>, Vec<Run>), Failure> {
-    let is_wanted = |run: &Run| target == RunsOn::All || run.is_simulated();
-    let (runs, left_out): (Vec<_>, Vec<_>) = experiment.runs()?.into_iter().partition(is_wanted);
-    if runs.is_empty() && !left_out.is_empty() {
-        return Err(Failure::new(format_args!(
-            "{}: every run is on a real kernel",
-            experiment.name
-        ))
-        .help("leave out `--target sim`"));
+fn wanted(experiment: &Experiment, on: &[String]) -> Result<(Vec<Run>, Vec<Run>), Failure> {
+    let runs = experiment.runs()?;
+    let targets: BTreeSet<String> = runs.iter().map(Run::on).collect();
+    if let Some(target) = on.iter().find(|target| !targets.contains(*target)) {
+        let targets = targets.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(Failure::new(format_args!("{}: no run is on `{target}`", experiment.name))
+            .help(format_args!("its runs are on {targets}")));
     }
-    Ok((runs, left_out))
+    let is_wanted = |run: &Run| on.is_empty() || on.contains(&run.on());
+    Ok(runs.into_iter().partition(is_wanted))
 }
 
 /// The runs on real kernels that were not possible here, by the reason.
 #[derive(Default)]
-pub(super) struct Unmade {
+struct Unmade {
     failed: Vec<(String, Vec<String>)>,
     /// Runs that were not wanted, and where they would have been.
     left_out: Vec<String>,
@@ -123,7 +117,7 @@ impl Unmade {
         Unmade { left_out, targets: runs.iter().map(Run::on).collect(), ..Unmade::default() }
     }
 
-    pub(super) fn add(&mut self, run: &str, failure: &Failure) {
+    fn add(&mut self, run: &str, failure: &Failure) {
         let reason = failure.to_string();
         match self.failed.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, runs)) => runs.push(run.to_owned()),
@@ -137,11 +131,11 @@ impl Unmade {
     }
 
     /// One for each reason.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+    fn notes(&self) -> impl Iterator<Item = String> {
         let targets: Vec<&str> = self.targets.iter().map(String::as_str).collect();
         let left_out = (!self.left_out.is_empty()).then(|| {
             let count = plural(self.left_out.len() as u64);
-            format!("left out by --target sim, and not measured: {count} on {}", targets.join(", "))
+            format!("left out by --on, and not measured: {count} on {}", targets.join(", "))
         });
         let failed = self.failed.iter();
         let failed = failed.map(|(why, runs)| format!("{}: not measured: {why}", runs.join(", ")));
@@ -238,7 +232,7 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
 }
 
 /// The figures of the machine and of its groups whose pages are asked for.
-pub(super) fn analysed(figures: &mut Figures, outcome: &Outcome, is_asked: impl Fn(&str) -> bool) {
+fn analysed(figures: &mut Figures, outcome: &Outcome, is_asked: impl Fn(&str) -> bool) {
     let Analysis { machine, groups, .. } = &outcome.analysis;
     for metric in metric::MACHINE.iter().filter(|metric| is_asked(metric.name)) {
         let value = in_ms((metric.read)(machine), metric.unit);

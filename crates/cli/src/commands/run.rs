@@ -11,18 +11,14 @@ use fairground_report::Document;
 use fairground_session::{Failure, Outcome, RunPlan, one_scheduler, one_variant};
 
 use super::ran;
-use crate::args::{Cli, Format, RunArgs, ShowArgs};
+use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::export::{self, ENDS, Form};
-use crate::input::{find_workload, measuring_options, say};
+use crate::input::{find_workload, measuring_options};
 use crate::pictures;
 use crate::present;
-use crate::program;
 use crate::progress::Progress;
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
-    if args.as_program {
-        return as_program(cli, args);
-    }
     if args.run.scheduler.sched.len() > 1 || args.run.target.on.len() > 1 {
         return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
@@ -68,52 +64,6 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     let drawn = pictures::write(&args.page, &document, &ran::pictured(&ran));
     present::print_drawn(&document, cli, drawn)?;
     Ok(ran::exit_code(&ran, outcome.exit_code()))
-}
-
-/// The lines of the program that the workload imitates, for each run of the plan.
-fn as_program(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
-    if cli.format != Format::Table {
-        return Err(Failure::new("--as-program prints the lines of a program, which are text")
-            .help("leave out --format; without --as-program the same figures have every format"));
-    }
-    if args.trace.is_some() {
-        return Err(Failure::new("--as-program prints lines, and --trace writes events")
-            .help("leave out one of the two"));
-    }
-    let form = program::form_of(&args.run.workload)?;
-    let workload = find_workload(&args.run, cli.quiet)?;
-    let options = measuring_options(&args.show)?;
-    let ran = RunPlan::new(&args.run, &workload, options).run(&Progress::of_runs(cli.quiet))?;
-    let many = ran.outcomes.len() > 1;
-    let (mut text, mut code, mut failures) = (String::new(), 0, Vec::new());
-    for outcome in &ran.outcomes {
-        code = code.max(outcome.exit_code());
-        match form.lines(&workload, outcome) {
-            Ok(lines) if many => {
-                let gap = if text.is_empty() { "" } else { "\n" };
-                text += &format!("{gap}==> {} <==\n{lines}", outcome.label);
-            }
-            Ok(lines) => text += &lines,
-            Err(failure) => failures.push(failure),
-        }
-        let verdicts = outcome.verdicts().into_iter();
-        say(&verdicts
-            .map(|verdict| format!("{}: {}", outcome.label, verdict.text))
-            .collect::<Vec<_>>());
-    }
-    if !cli.quiet {
-        say(&ran.notes);
-    }
-    if !text.is_empty() {
-        present::write_stdout(&text)?;
-    }
-    match failures.into_iter().next() {
-        Some(failure) if code == 0 => Err(failure),
-        failure => {
-            say(&failure.map(|failure| failure.to_string()).into_iter().collect::<Vec<_>>());
-            Ok(ran::exit_code(&ran, code))
-        }
-    }
 }
 
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {

@@ -83,8 +83,6 @@ pub(crate) struct Gap {
 pub(crate) struct Rules<'a> {
     pub(crate) tolerances: &'a [Tolerance],
     pub(crate) powers: &'a [Power],
-    /// Whether a metric without power is not measured.
-    pub(crate) needs_power: bool,
     pub(crate) gaps: &'a [Gap],
     pub(crate) sweeps: &'a [Sweep],
 }
@@ -145,7 +143,7 @@ impl Rules<'_> {
         points: &[Point],
         figures: &BTreeMap<String, Figures>,
     ) -> Vec<AgreementCell> {
-        let has_power = |t: &Tolerance| !self.needs_power || self.has_power(&t.metric, figures);
+        let has_power = |t: &Tolerance| self.has_power(&t.metric, figures);
         let powered: Vec<bool> = self.tolerances.iter().map(has_power).collect();
         let of_starts = |sweep: &str, point: &Point| {
             let names = self.starts(sweep, point);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairground_trace::{EventKind, Label, TaskId, Trace};
 
 use super::given::{Given, Range};
-use crate::program::TopLine;
+use super::top::TopLine;
 
 /// The samples of one metric: one for each report or interval, or a single one for the whole run.
 #[derive(Clone, Debug, PartialEq)]

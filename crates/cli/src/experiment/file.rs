@@ -6,7 +6,6 @@ use fairground_session::{Failure, RunSpec, check_version, did_you_mean};
 use serde::Deserialize;
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
-use super::drawn::Drawn;
 use super::entry::{RunEntry, UserTimeEntry};
 use super::given::{Given, Range};
 use super::locks::{Locks, each_model};
@@ -52,11 +51,6 @@ pub(crate) struct Experiment {
     /// Comparisons of real kernels with simulations.
     #[serde(default, rename = "agreement")]
     pub(crate) agreements: Vec<Agreement>,
-    /// Whether its points are drawn: it has no powers of its own.
-    #[serde(skip)]
-    pub(super) is_drawn: bool,
-    /// What is compared at points that are drawn at random.
-    pub(super) drawn: Option<Drawn>,
     /// Tolerances of the comparisons.
     #[serde(default, rename = "tolerance")]
     tolerances: Vec<Tolerance>,
@@ -200,26 +194,6 @@ impl Experiment {
         on.or(default).is_some_and(|on| on != SIMULATED)
     }
 
-    /// The experiment without anything that it runs or shows: its name, defaults and tolerances.
-    pub(super) fn with_rules_alone(&self) -> Experiment {
-        Experiment {
-            points: Vec::new(),
-            sweeps: Vec::new(),
-            runs: Vec::new(),
-            published: Vec::new(),
-            matrices: Vec::new(),
-            agreements: Vec::new(),
-            drawn: None,
-            powers: Vec::new(),
-            gaps: Vec::new(),
-            given: Vec::new(),
-            tables: Vec::new(),
-            tops: Vec::new(),
-            claims: Vec::new(),
-            ..self.clone()
-        }
-    }
-
     /// Where the given and the published figures stand: name and source.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         let given = self.given.iter().map(|g| (g.name.as_str(), g.source.as_str()));
@@ -241,7 +215,6 @@ impl Experiment {
         Rules {
             tolerances: &self.tolerances,
             powers: &self.powers,
-            needs_power: !self.is_drawn,
             gaps: &self.gaps,
             sweeps: &self.sweeps,
         }
@@ -378,9 +351,6 @@ impl Experiment {
         let swept = self.sweeps.iter().flat_map(|s| s.points.iter().flatten());
         let left_out = self.agreements.iter().flat_map(|a| a.without.keys());
         self.refuse_unknown_points(file, left_out.chain(swept))?;
-        let titles = || self.agreements.iter().map(|agreement| agreement.title.as_str());
-        let drawn = self.drawn.iter().flat_map(|drawn| &drawn.agreements);
-        refuse_unknown(&format!("{file}: no agreement"), drawn, titles)?;
         let metrics = || self.tolerances.iter().map(|tolerance| tolerance.metric.as_str());
         let moving = self.powers.iter().map(|power| &power.metric);
         refuse_unknown(&format!("{file}: no tolerance for"), moving, metrics)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::top;
-use crate::program::TopLine;
+use super::top::TopLine;
 
 /// Figures from elsewhere.
 #[derive(Clone, Debug, Deserialize)]

@@ -2,7 +2,6 @@
 
 mod agreement;
 mod cell;
-mod drawn;
 mod entry;
 mod figures;
 mod file;
@@ -16,11 +15,10 @@ mod words;
 
 pub(crate) use agreement::Rules;
 pub(crate) use cell::{AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Tally};
-pub(crate) use drawn::Draw;
 pub(crate) use entry::UserTimeEntry;
 pub(crate) use figures::{Figures, Sample};
 pub(crate) use file::{Claim, EXPERIMENT_FORMAT, Experiment, Run};
 pub(crate) use rows::FigureRow;
 pub(crate) use sweep::Matrix;
-pub(crate) use top::TopTable;
+pub(crate) use top::{TOP_COLUMNS, TopTable, top_of};
 pub(crate) use verdict::{Verdict, judge};

@@ -75,21 +75,6 @@ pub(crate) fn at_point(name: &str, point: &str) -> String {
     format!("{name} {point}")
 }
 
-impl Point {
-    /// A point that is called as its workload.
-    pub(super) fn drawn(workload: String, cpus: u32) -> Point {
-        Point {
-            name: workload.clone(),
-            workload,
-            cpus: Some(cpus),
-            duration: None,
-            metric: None,
-            label: None,
-            decimals: None,
-        }
-    }
-}
-
 impl Sweep {
     pub(crate) fn runs_at(&self, point: &str) -> bool {
         self.points.as_ref().is_none_or(|points| points.iter().any(|name| name == point))

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use fairground_report::{Cell, Column, Document, Layout, Table};
 
-use crate::experiment::{Claim, Experiment, FigureRow, Figures, Sample, TopTable, Verdict, judge};
-use crate::program::TOP_COLUMNS;
+use crate::experiment::{
+    Claim, Experiment, FigureRow, Figures, Sample, TOP_COLUMNS, TopTable, Verdict, judge,
+};
 
 /// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is
 /// not here, is not measured and does not fail the experiment.
@@ -56,11 +57,8 @@ fn top_tables<'a>(
     top.columns.iter().map(|name| {
         let lines = figures.get(name).map_or(&[][..], |figures| &figures.top);
         let mut table = Table::of("top", format!("{}: {name}", top.title), lines);
-        for (nth, column) in TOP_COLUMNS.iter().enumerate() {
-            let of_column = match column.is_left {
-                true => Column::text(column.name),
-                false => Column::mixed(column.name),
-            };
+        for (nth, (name, is_left)) in TOP_COLUMNS.into_iter().enumerate() {
+            let of_column = if is_left { Column::text(name) } else { Column::mixed(name) };
             table = table.column(of_column, move |line| Cell::text(&line.cells()[nth]));
         }
         table.table().as_program()

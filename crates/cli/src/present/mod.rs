@@ -3,10 +3,8 @@
 mod agreement;
 mod comparison;
 mod contention;
-mod decisions;
 mod diagnosis;
 mod difference;
-mod drawn;
 mod experiment;
 mod followed;
 mod kernel;
@@ -23,7 +21,6 @@ pub(crate) use comparison::comparison_table;
 pub(crate) use contention::describe_contention;
 pub(crate) use diagnosis::{changes_headline, describe_changes, describe_diagnosis};
 pub(crate) use difference::{describe_difference, headline};
-pub(crate) use drawn::{DrawnResult, DrawnRow, FollowedPoint, shows_every_cell};
 pub(crate) use experiment::experiment_document;
 pub(crate) use followed::describe_followed;
 pub(crate) use kernel::accounting_table;

@@ -39,7 +39,7 @@ pub use target::{OWN_SCHEDULER, Target, is_hotplug, is_knob, split_knobs};
 pub use topology::TOPOLOGY_FORMAT;
 pub(crate) use topology::{find_topology, topology_table};
 pub use version::check_version;
-pub use workload::{find_workload, find_workload_noted, library_names};
+pub use workload::{find_workload, find_workload_noted};
 pub use writes::{global_writes, resize_writes};
 
 use crate::failure::Failure;

@@ -13,11 +13,6 @@ fn is_file(argument: &str) -> bool {
     path || argument.ends_with(".toml") || is_rt_app(argument) || Path::new(argument).is_file()
 }
 
-/// The workloads of the library that an argument names; none where it is a file.
-pub fn library_names(argument: &str) -> Vec<&'static str> {
-    if is_file(argument) { Vec::new() } else { fairground_workload::library::names_in(argument) }
-}
-
 /// Whether a file is one of rt-app.
 fn is_rt_app(argument: &str) -> bool {
     argument.ends_with(".json")

@@ -63,17 +63,6 @@ pub fn entries() -> &'static [Entry] {
     ENTRIES
 }
 
-/// The names of the workloads that a specification names, in its order; those that the library does not have are left
-/// out.
-pub fn names_in(text: &str) -> Vec<&'static str> {
-    let find = |piece: &str| {
-        let ends = |c: char| c == ':' || c == ',' || c.is_whitespace();
-        let name = piece.trim_start().split(ends).next()?;
-        ENTRIES.iter().map(|entry| entry.name).find(|known| *known == name)
-    };
-    text.split('+').filter_map(find).collect()
-}
-
 /// Builds a workload from a specification: `name[:arguments][,key=value]…`, several joined by `+`.
 ///
 /// ```

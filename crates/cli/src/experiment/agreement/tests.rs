@@ -30,7 +30,6 @@ impl Owned {
         Rules {
             tolerances: &self.tolerances,
             powers: &self.powers,
-            needs_power: true,
             gaps: &self.gaps,
             sweeps: &self.sweeps,
         }
