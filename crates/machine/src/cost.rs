@@ -183,7 +183,6 @@ impl CostModel {
     /// These costs without those that recorded times contain ([`fairground_workload::Workload::recorded`]).
     pub(crate) fn without_recorded(&self) -> CostModel {
         CostModel {
-            emulator_threads: 0,
             idle_saving_ns: 0,
             group_wakeup_ns: 0,
             block_ns: 0,
@@ -288,7 +287,7 @@ mod tests {
         assert_eq!(slow, CostModel::preset("linux-7.2-scx").unwrap());
         assert_eq!((fast.context_switch_ns, slow.context_switch_ns), (1_875, 15_000));
         assert_eq!((fast.policy_insn_ps, slow.policy_insn_ps), (1_430, 11_440));
-        assert_eq!((fast.timer_slack_ns, fast.emulator_threads), (50_000, 1));
+        assert_eq!(fast.timer_slack_ns, 50_000);
         assert_eq!(fast.changes().count(), 0);
         let tick = fast.parameters().into_iter().find(|row| row.name == "tick_ns").unwrap();
         assert!(tick.value == 4_188 && tick.source.ends_with("; times 1/8"), "{tick:?}");

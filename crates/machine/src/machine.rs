@@ -193,15 +193,11 @@ impl Machine {
         }
         self.kernel.counters.steps += 1;
         self.prepare_next();
-        if !self.kernel.takes_turn(slot) {
-            return Ok(true);
-        }
         self.handle(slot).map_err(MachineError::Memory)?;
         if !self.kernel.left_custody.is_empty() {
             self.tell_left();
         }
         self.kernel.flush_ipis();
-        self.kernel.turns_end();
         if self.failure.is_some() || self.kernel.check {
             self.outcome()?;
         }

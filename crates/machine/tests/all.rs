@@ -23,5 +23,4 @@ mod timers;
 mod tools;
 mod topology;
 mod tracing;
-mod turns;
 mod values;

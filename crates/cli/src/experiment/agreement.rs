@@ -42,6 +42,9 @@ pub(crate) struct Tolerance {
     /// A difference up to this is none, in the metric's own unit: what the real kernel's figure itself is known to.
     #[serde(default)]
     pub(crate) floor: f64,
+    /// It is an absolute time: compared at points on one CPU, not on several.
+    #[serde(default)]
+    pub(crate) one_cpu: bool,
     /// The metric that counts the samples, without its group, and how many there must be.
     pub(crate) samples: Option<(String, u64)>,
 }
@@ -85,6 +88,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) powers: &'a [Power],
     pub(crate) gaps: &'a [Gap],
     pub(crate) sweeps: &'a [Sweep],
+    /// CPUs at points without a number of their own.
+    pub(crate) cpus: u32,
 }
 
 impl Tolerance {
@@ -175,6 +180,9 @@ impl Rules<'_> {
         // What else there is on the machine, a kernel's own threads, is no part of the workload.
         for group in ours.groups().filter(|group| *group != OTHERS) {
             for (tolerance, powered) in self.tolerances.iter().zip(powered) {
+                if tolerance.one_cpu && point.cpus.unwrap_or(self.cpus) > 1 {
+                    continue;
+                }
                 let cell = Cell { agreement, point, group, tolerance, powered: *powered };
                 cells.extend(self.cell(&cell, real, ours));
             }

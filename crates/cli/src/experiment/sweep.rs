@@ -17,7 +17,7 @@ pub(crate) struct Point {
     /// As the command line takes it.
     pub(crate) workload: String,
     /// CPUs, where the point has its own number.
-    cpus: Option<u32>,
+    pub(super) cpus: Option<u32>,
     /// Length, where the point has its own.
     duration: Option<String>,
     /// What matrices without a metric of their own show of it.

@@ -82,9 +82,6 @@ pub(super) struct ListId(pub(super) u32);
 /// No list, or no neighbour in one.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// It has paused, and its operation comes next.
-pub(super) const PAUSED: u16 = u16::MAX;
-
 /// An actor's links in a waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitLink {
@@ -117,8 +114,6 @@ pub(super) struct Actor {
     pub(super) in_kernel: u32,
     /// A signal is pending. One bit, as for a standard signal: a second one is lost.
     pub(super) pending: bool,
-    /// Operations that it has begun since it paused last, or [`PAUSED`].
-    pub(super) begun: u16,
     pub(super) wait: WaitLink,
     pub(super) handler: u32,
     pub(super) nth: u64,

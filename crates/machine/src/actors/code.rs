@@ -100,21 +100,6 @@ pub(super) enum Step {
     Return,
 }
 
-impl Step {
-    /// Whether it is an operation of the program, not a part of its loops and ends.
-    #[inline]
-    pub(super) fn is_operation(&self) -> bool {
-        !matches!(
-            self,
-            Step::LoopEnter { .. }
-                | Step::LoopBack { .. }
-                | Step::Jump(_)
-                | Step::Exit
-                | Step::Return
-        )
-    }
-}
-
 /// The data that all tasks of a group share.
 #[derive(Clone, Debug)]
 pub(super) struct SpecCode {

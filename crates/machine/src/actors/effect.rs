@@ -79,8 +79,6 @@ pub enum Need {
     /// Go on inside the call, in which it wakes others one after the other: the machine advances the actor when the
     /// kernel's work so far is paid for. No other task takes the CPU there.
     InCall,
-    /// Pause before the next operation: where CPUs take turns, this one's is over.
-    Pause,
     /// Yield the CPU once, staying runnable.
     Yield,
     /// It has ended. The machine calls [`super::Actors::release`] when it no longer uses the actor.

@@ -1,6 +1,6 @@
 //! Executes the operations of actors.
 
-use super::actor::{Frame, PAUSED, Phase};
+use super::actor::{Frame, Phase};
 use super::code::Step;
 use super::effect::{ActorId, Effect, Need};
 use super::error::{ActorError, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT};
@@ -100,7 +100,7 @@ impl Actors {
             return None;
         }
         let actor = &mut self.actors[actor.0 as usize];
-        if actor.pending || actor.owed_ns > 0 || self.pause_ops > 0 {
+        if actor.pending || actor.owed_ns > 0 {
             return None;
         }
         let frame = &mut actor.frames[actor.level];
@@ -119,21 +119,6 @@ impl Actors {
             }
             _ => None,
         }
-    }
-
-    /// Whether the actor pauses before the operation that comes now. It is asked once for each.
-    #[inline]
-    fn pauses(&mut self, id: u32) -> bool {
-        if self.pause_ops == 0 {
-            return false;
-        }
-        let begun = &mut self.actors[id as usize].begun;
-        *begun = if *begun == PAUSED { 0 } else { *begun + 1 };
-        let pauses = *begun == self.pause_ops;
-        if pauses {
-            *begun = PAUSED;
-        }
-        pauses
     }
 
     /// The actor's need has been met.
@@ -242,9 +227,6 @@ impl Actors {
         if actor.owed_ns > 0 {
             actor.frame().phase = Phase::Owing;
             return Some(Need::Cpu { ns: std::mem::take(&mut actor.owed_ns) });
-        }
-        if step.is_operation() && self.pauses(id) {
-            return Some(Need::Pause);
         }
         let actor = &mut self.actors[id as usize];
         let regs = &mut self.regs[actor.regs as usize..];

@@ -35,8 +35,6 @@ pub struct Actors {
     pub(super) free_regs: Vec<Vec<u32>>,
     pub(super) root: Prng,
     pub(super) cost: CostModel,
-    /// Operations from one pause of an actor to the next; 0: it does not pause.
-    pub(super) pause_ops: u16,
     pub(super) births: u64,
     pub(super) living: u32,
     pub(super) max_living: u32,
@@ -65,7 +63,6 @@ impl Actors {
             free_regs: vec![Vec::new(); groups],
             root: Prng::new(seed).fork(STREAM_TASKS),
             cost: cost.clone(),
-            pause_ops: 0,
             births: 0,
             living: 0,
             max_living: u32::MAX,
@@ -73,11 +70,6 @@ impl Actors {
             instant_ns: 0,
             instant_ops: 0,
         })
-    }
-
-    /// Lets each actor pause at every so many operations. 0: never.
-    pub fn set_pauses(&mut self, operations: u16) {
-        self.pause_ops = operations;
     }
 
     /// The kernel takes so much CPU time from an actor before its next operation, ns.
@@ -131,7 +123,6 @@ impl Actors {
             held: 0,
             in_kernel: 0,
             unpreempted: 0,
-            begun: 0,
             prng: self.root.fork((spec as u64) << 40 ^ nth),
         };
         let id = match self.free.pop() {

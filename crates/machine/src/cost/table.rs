@@ -60,7 +60,6 @@ impl Cost {
         match self.name.rsplit_once('_') {
             Some((_, "ps")) => "ps",
             Some((_, "bytes")) => "bytes",
-            Some((_, "threads")) => "threads",
             _ => "ns",
         }
     }
@@ -90,8 +89,7 @@ cost_table! {
     group_block_ns = 0, "not modelled unless it is set";
     /// What a task does that another one has woken on a CPU that is not idle, before it goes on.
     wait_ns = 0, "contained in wakeup_ns";
-    /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work; work of that
-    /// CPU where CPUs share the threads of an emulator.
+    /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work.
     ipi_ns = 1_500, "assumed";
     /// The interrupt that a CPU sends itself to carry out kicks (`scx_bpf_kick_cpu`); the kicks of one operation share
     /// it.
@@ -146,9 +144,6 @@ cost_table! {
     /// stands still in a callback, so a scheduler that goes by it has it from here (a variable with the tag
     /// `cost:newidle_max_ns`).
     newidle_max_ns = 0, "not known";
-    /// How many threads of an emulator the CPUs share: on more CPUs than that, kernel work and short computations wait
-    /// for their turn, and the waiting is charged like the work. 0: every CPU works for itself.
-    emulator_threads = 0, "none: real CPUs";
     /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
     /// that works on a dispatch queue, searches for a task or for idle CPUs, or kicks a CPU.
     call_ns = 0, "not distinguished: a call is charged as the one instruction that it is";

@@ -24,7 +24,7 @@ impl Machine {
             }
         };
         self.kernel.task_mut(slot).stage = match need {
-            Need::Cpu { ns } => Stage::Compute(self.kernel.looks_first(cpu, ns)),
+            Need::Cpu { ns } => Stage::Compute(ns),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))
@@ -40,7 +40,6 @@ impl Machine {
             }
             Need::Return => Stage::Advance,
             Need::InCall => Stage::InCall,
-            Need::Pause => Stage::Pause,
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };

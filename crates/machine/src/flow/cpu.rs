@@ -100,12 +100,6 @@ impl Machine {
         }
         match curr {
             None => self.schedule(None)?,
-            Some(slot) if self.kernel.task(slot).stage == Stage::Pause => {
-                self.kernel.task_mut(slot).stage = Stage::Advance;
-                self.kernel.turns.pause(cpu);
-                self.kernel.arm_cpu(cpu, now);
-                return Ok(false);
-            }
             Some(slot) => self.next_stage(cpu, slot, resched)?,
         }
         Ok(true)
@@ -140,7 +134,6 @@ impl Machine {
         };
         self.kernel.rq(cpu).timers.let_lapse();
         self.kernel.program_timer(cpu);
-        self.kernel.programs_timer(cpu, self.kernel.cpus[cpu as usize].timers.next_ns());
         Some(at)
     }
 
@@ -167,9 +160,6 @@ impl Machine {
     /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.kernel.pays_way_off(slot) {
-            if let Some(at_ns) = until_ns {
-                self.kernel.begins_sleep(self.kernel.this_cpu, at_ns);
-            }
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);

@@ -16,8 +16,8 @@ use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Hotplug, Kernel, Kicks, Late, Log, Online, PAUSE_OPS, Permission, Rq, RtQueues,
-    Spinners, Tasks, Timers, Turns, agenda, state_flags,
+    GuestMasks, Hotplug, Kernel, Kicks, Late, Log, Online, Permission, Rq, RtQueues, Spinners,
+    Tasks, Timers, agenda, state_flags,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -313,9 +313,6 @@ fn new_actors(
     let actors = Actors::new(workload, config.seed, &config.cost);
     let mut actors = actors.map_err(|error| MachineError::Workload(error.to_string()))?;
     actors.set_limit(config.max_tasks);
-    if Turns::new(&config.cost, config.cpus()).are_taken() {
-        actors.set_pauses(PAUSE_OPS);
-    }
     if config.trace.calls || (policy.tracing.has_futexes() && uses_futexes(workload)) {
         actors.trace_calls();
     }
@@ -392,7 +389,6 @@ fn new_kernel(
         clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
-        turns: Turns::new(&config.cost, config.cpus()),
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),

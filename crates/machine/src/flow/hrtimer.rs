@@ -23,7 +23,6 @@ impl Machine {
                 let ns = self.kernel.rq(cpu).timers.close();
                 self.kernel.charge_irqs_off(cpu, ns);
                 self.kernel.program_timer(cpu);
-                self.kernel.programs_timer(cpu, self.kernel.cpus[cpu as usize].timers.next_ns());
                 Ok(())
             }
         }

@@ -4,7 +4,6 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::events::{CpuEvent, EventHandle};
 use crate::op::Op;
 
 impl Machine {
@@ -16,12 +15,7 @@ impl Machine {
             // One before it may have taken its task away.
             if self.kernel.busy.test(cpu) {
                 self.kernel.rq(cpu).timers.raise_tick(tick_ns);
-                if self.kernel.turns.are_taken() {
-                    let timer = EventHandle::Cpu(cpu, CpuEvent::Timer);
-                    self.kernel.events.arm(timer, self.kernel.clock.now_ns());
-                } else {
-                    self.timer_due(cpu)?;
-                }
+                self.timer_due(cpu)?;
             }
         }
         if !self.kernel.busy.is_empty() {

@@ -53,11 +53,6 @@ impl Clock {
         self.jiffies() * self.period_ns
     }
 
-    /// When a CPU that is busy gets its next tick, ns.
-    pub(crate) fn following_tick_ns(&self) -> u64 {
-        self.last_tick_ns() + self.period_ns
-    }
-
     /// Arms a tick at the next multiple of the period: when, ns; `None`: one is armed already.
     #[inline]
     pub(crate) fn start_tick(&mut self) -> Option<u64> {

@@ -160,11 +160,6 @@ impl Hrtimers {
         self.irqs_off_ns = self.irqs_off_ns.max(now_ns).saturating_add(ns);
     }
 
-    /// The CPU's work stood still for so long.
-    pub(crate) fn stand(&mut self, ns: u64) {
-        self.irqs_off_ns = self.irqs_off_ns.saturating_add(ns);
-    }
-
     /// The task whose sleep ends first.
     #[inline]
     pub(crate) fn first(&self) -> Option<Slot> {

@@ -94,16 +94,14 @@ impl Kernel {
     /// When an interrupt arrives that the executing CPU sends now.
     pub(crate) fn ipi_arrival_ns(&self) -> u64 {
         let sent_ns = self.cpus[self.this_cpu as usize].busy_until_ns().max(self.clock.now_ns());
-        if self.turns.are_taken() { sent_ns } else { sent_ns + self.cost.ipi_ns }
+        sent_ns + self.cost.ipi_ns
     }
 
-    /// An interrupt from another CPU has arrived. On the threads of an emulator it is there at once, and what takes
-    /// time is its work.
+    /// An interrupt from another CPU has arrived: the tasks on the wake list are activated.
     pub(crate) fn enter_ipi(&mut self, cpu: u32) {
-        let ipi_ns = if self.turns.are_taken() { self.cost.ipi_ns } else { 0 };
         let wake_list_ns = std::mem::take(&mut self.rq(cpu).wake_list_ns);
-        if ipi_ns + wake_list_ns > 0 {
-            self.charge_irqs_off(cpu, ipi_ns + wake_list_ns);
+        if wake_list_ns > 0 {
+            self.charge_irqs_off(cpu, wake_list_ns);
         }
     }
 

@@ -31,12 +31,11 @@ mod spinners;
 mod task;
 mod tasks;
 mod timers;
-mod turns;
 mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairground_bpf::{FuncRef, Host, Trap};
+use fairground_bpf::{FuncRef, Host, Memory, Trap};
 use fairground_trace::{EventKind, TaskId, Trace};
 
 use crate::check::{Checker, Violation};
@@ -72,7 +71,6 @@ pub(crate) use task::{
 };
 pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use turns::{PAUSE_OPS, Turns};
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -88,8 +86,6 @@ pub(crate) mod agenda {
     pub(crate) const PROGRAMS: u32 = 4;
     /// The lead-in begins: the tasks of the workload are made.
     pub(crate) const LEAD_IN: u32 = 5;
-    /// The work of a CPU for whose turn others wait may be over.
-    pub(crate) const TURN: u32 = 6;
 }
 
 /// The task that a direct dispatch may name (`direct_dispatch_task`).
@@ -108,8 +104,6 @@ pub(crate) enum DirectDispatch {
 pub(crate) struct Kernel {
     pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
-    /// Turns of CPUs that share the threads of an emulator.
-    pub(crate) turns: Turns,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,
@@ -394,7 +388,7 @@ impl Host for Kernel {
 
     fn per_cpu_variable(
         &mut self,
-        memory: &fairground_bpf::Memory,
+        memory: &Memory,
         symbol: u64,
         cpu: u32,
     ) -> Option<u64> {

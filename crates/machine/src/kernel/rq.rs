@@ -119,11 +119,6 @@ impl Rq {
         self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(ns);
     }
 
-    /// Its work stood still for so long.
-    pub(crate) fn stand(&mut self, ns: u64) {
-        self.busy_until_ns = self.busy_until_ns.saturating_add(ns);
-    }
-
     /// How long it has computed since it was asked last, ns.
     #[inline]
     pub(crate) fn take_computed(&mut self, now_ns: u64) -> u64 {

@@ -83,8 +83,6 @@ impl Kernel {
         let rq = &self.cpus[cpu as usize];
         if rq.is_idle() && rq.busy_until_ns() <= self.clock.now_ns() {
             self.charge_irqs_off(cpu, self.cost.idle_exit_ns);
-            // `tick_nohz_idle_exit` restarts the tick.
-            self.programs_timer(cpu, u64::MAX);
         }
     }
 

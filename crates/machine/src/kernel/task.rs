@@ -54,8 +54,6 @@ pub(crate) enum Stage {
     Advance,
     /// As `Advance`, inside a call, where no other task may take the CPU.
     InCall,
-    /// As `Advance`, in the CPU's next turn.
-    Pause,
     /// Compute for so many ns; `u64::MAX`: for ever.
     Compute(u64),
     /// Leave the CPU in this state; with a time, to wake up then.

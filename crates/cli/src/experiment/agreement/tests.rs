@@ -13,7 +13,7 @@ const RULES: &str = r#"
         { metric = "cpu_share", group = "hog", knob = "nice", low = "weak", high = "strong" },
         { metric = "latency", group = "hog", knob = "costs", low = "weak", high = "strong" },
     ]
-    gaps = [{ points = ["two"], metrics = ["latency"], why = "turns" }]
+    gaps = [{ points = ["two"], metrics = ["latency"], why = "batches" }]
     sweeps = [{ name = "r", starts = ["0s", "1ms", "2ms"] }, { name = "s", starts = ["0s", "1ms"] }]
 "#;
 
@@ -32,6 +32,7 @@ impl Owned {
             powers: &self.powers,
             gaps: &self.gaps,
             sweeps: &self.sweeps,
+            cpus: 1,
         }
     }
 }
@@ -79,6 +80,26 @@ fn a_cell_agrees_within_its_tolerance_and_a_known_cause_makes_a_gap() {
         verdicts([real(), real()], [few.clone(), few], weak)[..2],
         [Disagree, NotMeasured("too few samples")]
     );
+}
+
+#[test]
+fn absolute_times_are_compared_on_one_cpu_only() {
+    let mut owned: Owned = toml::from_str(RULES).expect("rules");
+    owned.tolerances[1].one_cpu = true;
+    let agreement: Agreement =
+        toml::from_str("title='t'\nreal='r'\nsimulated='s'").expect("an agreement");
+    let figures = || figures(50.0, 2.0, 30.0);
+    let all = BTreeMap::from([("r p".to_owned(), figures()), ("s p".to_owned(), figures())]);
+    let labels = |point: &str, cpus| {
+        let point: Point = toml::from_str(point).expect("a point");
+        let rules = Rules { cpus, ..owned.rules() };
+        let cells = rules.cells(&agreement, "s", &[point], &all);
+        cells.into_iter().map(|cell| cell.label).collect::<Vec<_>>()
+    };
+    let (own, default) = ("name='p'\nworkload='w'\ncpus=2", "name='p'\nworkload='w'");
+    assert_eq!(labels(default, 1), ["share", "latency"]);
+    assert_eq!(labels(own, 1), ["share"]);
+    assert_eq!(labels(default, 4), ["share"]);
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl Toy {
             Need::Block | Need::BlockHard => State::Blocked(None),
             Need::Spin | Need::SpinOn { .. } => State::Computing(None),
             Need::SleepUntil { at_ns } | Need::Io { at_ns } => State::Blocked(Some(at_ns)),
-            Need::Yield | Need::Return | Need::InCall | Need::Pause => State::Due,
+            Need::Yield | Need::Return | Need::InCall => State::Due,
             Need::Exit => State::Gone,
         };
         for effect in effects {
