@@ -4,11 +4,12 @@
 //! kernel ([`CostModel::call_ns`]); all other work has the costs of the [table], under any scheduler. Each value has a
 //! source: measured, derived or assumed. None was chosen to meet a published result.
 
-pub(crate) mod calls;
+mod calls;
 mod presets;
 mod table;
 
 use crate::settings::{nearest, suggestion};
+pub(crate) use calls::Price;
 use presets::{PRESETS, PresetFile};
 use table::COSTS;
 pub use table::CostModel;

@@ -4,20 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use fairground_bpf::{
-    ConfigValue, Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue,
+    Callable, ConfigValue, Engine, Env, Global, Image, Lack, LoadError, Object, Obstacle, OpsValue,
     StructOps, Types,
 };
 use fairground_trace::CallbackKind;
 
-use crate::cost::calls;
 use crate::interface::{self, KernelAbi, constants::constant};
 use crate::kernel::Kernel;
+use crate::kfuncs::{self, Kfunc};
 use crate::layout::kernel_types;
 use crate::op::Op;
 use crate::setup::{self, Prepared};
 use crate::topology::{self, globals::TopologyArray};
 use crate::tracing::Tracing;
-use crate::{abi, kfuncs, settings};
+use crate::{abi, settings};
 
 /// Why an object is no scheduler for this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -295,10 +295,11 @@ pub fn never_called(callback: &str, abi: KernelAbi) -> Option<String> {
 /// The kernel that programs are linked against.
 pub(crate) fn environment(abi: KernelAbi) -> Env<Kernel> {
     let mut env = Env::new(kernel_types(abi));
-    env.kfuncs = kfuncs::table();
+    env.kfuncs = kfuncs::all().filter_map(|k| Some((k.feature.name, k.call?))).collect();
     env.lacks = interface::lacks(abi);
     env.helpers = kfuncs::helpers();
-    env.prices = calls::priced();
+    let price = |k: &Kfunc| Some((Callable::Kfunc(k.feature.name), k.price.index()?));
+    env.prices = kfuncs::all().filter_map(price).collect();
     env.ksyms = vec![
         ("__preempt_count".to_owned(), abi::PREEMPT_COUNT_SYMBOL),
         ("runqueues".to_owned(), abi::RUNQUEUES_SYMBOL),

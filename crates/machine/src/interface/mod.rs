@@ -8,7 +8,6 @@ pub(crate) mod constants;
 pub(crate) mod events;
 mod feature;
 mod helpers;
-mod kfuncs;
 mod release;
 pub(crate) mod tracing;
 pub(crate) mod types;
@@ -16,6 +15,7 @@ pub(crate) mod types;
 pub use feature::{Feature, Since, State};
 pub use release::{KernelAbi, UnknownRelease};
 
+use crate::kfuncs::{self, Kfunc};
 use constants::ENUMERATIONS;
 use tracing::TargetKind;
 
@@ -34,14 +34,15 @@ pub fn parts() -> Vec<Part> {
         title: title.to_owned(),
         features: features.into_iter().map(|feature| (feature, None)).collect(),
     };
+    let features = |kfuncs: &[Kfunc]| kfuncs.iter().map(|kfunc| kfunc.feature).collect();
     let cid_names = callbacks::CID_NAMES.iter().map(|(_, feature)| *feature).collect();
     let helpers = helpers::HELPERS.iter().map(|(_, feature)| *feature).collect();
     let mut parts = vec![
         part("Callbacks", callbacks::CALLBACKS.to_vec()),
         part("Callbacks of the cid form", cid_names),
         part("Data members", callbacks::DATA.to_vec()),
-        part("Kernel functions of sched_ext", kfuncs::SCX.to_vec()),
-        part("Kernel functions of BPF", kfuncs::BPF.to_vec()),
+        part("Kernel functions of sched_ext", features(kfuncs::SCX)),
+        part("Kernel functions of BPF", features(kfuncs::BPF)),
         part("BPF helpers", helpers),
         part("Tracepoints (`tp_btf`, `raw_tp`)", tracing::features(TargetKind::Tracepoint)),
         part("Tracepoints by their records (`tracepoint`)", tracing::features(TargetKind::Record)),
@@ -84,7 +85,8 @@ pub(crate) fn lacks(abi: KernelAbi) -> Vec<(&'static str, String)> {
     let constants = ENUMERATIONS.iter().flat_map(|enumeration| enumeration.constants);
     let constants = constants.map(|constant| &constant.feature);
     let there = |name: &str| constants::constant(name, abi).is_some();
-    let features = kfuncs::SCX.iter().chain(kfuncs::BPF).chain(types::TYPES).chain(events::EVENTS);
+    let kfuncs = kfuncs::all().map(|kfunc| &kfunc.feature);
+    let features = kfuncs.chain(types::TYPES).chain(events::EVENTS);
     let helpers = helpers::HELPERS.iter().map(|(_, feature)| feature);
     let all = features.chain(constants.filter(|feature| !there(feature.name))).chain(helpers);
     all.filter_map(|feature| Some((feature.name, feature.lack(abi)?))).collect()

@@ -8,24 +8,53 @@ use super::*;
 use crate::op::Op;
 
 fn kfunc(name: &str) -> Option<&'static Feature> {
-    kfuncs::SCX.iter().chain(kfuncs::BPF).find(|feature| feature.name == name)
+    kfuncs::all().map(|kfunc| &kfunc.feature).find(|feature| feature.name == name)
 }
 
 fn names<'a>(features: impl Iterator<Item = &'a Feature>) -> Vec<&'static str> {
     features.map(|feature| feature.name).collect()
 }
 
+/// Those of `fairground_bpf` that the machine does not replace are the ones that it has.
 #[test]
-fn a_kernel_function_is_done_if_the_machine_has_it() {
-    let table: Vec<&Feature> = kfuncs::SCX.iter().chain(kfuncs::BPF).collect();
-    let done: BTreeSet<&str> =
-        names(table.iter().copied().filter(|feature| feature.is_done())).into_iter().collect();
-    let own = crate::kfuncs::table().into_iter().map(|(name, _)| name);
-    let there: BTreeSet<&str> = own.chain(builtin_kfuncs()).collect();
-    assert_eq!(done.difference(&there).collect::<Vec<_>>(), Vec::<&&str>::new(), "not there");
-    assert_eq!(there.difference(&done).collect::<Vec<_>>(), Vec::<&&str>::new(), "not told");
-    let all: BTreeSet<&str> = names(table.iter().copied()).into_iter().collect();
-    assert_eq!(all.len(), table.len(), "a name is there twice");
+fn a_kernel_function_is_done_if_something_carries_it_out() {
+    let mut all = BTreeSet::new();
+    for kfunc in kfuncs::all() {
+        let name = kfunc.feature.name;
+        assert!(all.insert(name), "{name} is there twice");
+        let is_there = kfunc.call.is_some() || builtin_kfuncs().any(|known| known == name);
+        assert_eq!(kfunc.feature.is_done(), is_there, "{name}");
+    }
+    let lacking: Vec<&str> = builtin_kfuncs().filter(|name| !all.contains(name)).collect();
+    assert_eq!(lacking, [""; 0], "not in the table");
+}
+
+/// The spellings of one function, and the same by CPU, by cid and by node, cost the same.
+#[test]
+fn a_kernel_function_costs_the_same_in_each_spelling() {
+    let price = |name: &str| {
+        kfuncs::all().find(|kfunc| kfunc.feature.name == name).map(|kfunc| kfunc.price)
+    };
+    for [one, other] in [
+        ["scx_bpf_kick_cpu", "scx_bpf_kick_cid"],
+        ["scx_bpf_select_cpu_dfl", "scx_bpf_select_cpu_and"],
+        ["scx_bpf_select_cpu_dfl", "__scx_bpf_select_cpu_and"],
+        ["scx_bpf_pick_idle_cpu", "scx_bpf_pick_any_cpu"],
+        ["scx_bpf_pick_idle_cpu", "scx_bpf_pick_idle_cpu_node"],
+        ["scx_bpf_pick_idle_cpu", "scx_bpf_pick_any_cpu_node"],
+        ["bpf_task_from_pid", "scx_bpf_tid_to_task"],
+    ] {
+        assert_eq!(price(one), price(other), "{one} and {other}");
+        assert_eq!(price(one), Some(crate::cost::Price::Call), "{one}");
+    }
+    let spelling = |name: &str| name.trim_start_matches("__").trim_end_matches("___v2").to_owned();
+    for one in kfuncs::all() {
+        for other in kfuncs::all() {
+            if spelling(one.feature.name) == spelling(other.feature.name) {
+                assert_eq!(one.price, other.price, "{}", one.feature.name);
+            }
+        }
+    }
 }
 
 #[test]

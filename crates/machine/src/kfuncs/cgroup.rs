@@ -4,23 +4,14 @@
 
 use fairground_bpf::Memory;
 
-use super::{Kfunc, Ret, int};
+use super::{Ret, int};
 use crate::kernel::{CgroupRef, Kernel};
 use crate::op::kf;
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_task_cgroup", task_cgroup),
-    ("bpf_cgroup_acquire", acquire),
-    ("bpf_cgroup_release", release),
-    ("bpf_cgroup_ancestor", ancestor),
-    ("bpf_cgroup_from_id", from_id),
-    ("bpf_task_under_cgroup", task_under),
-];
 
 /// `struct cgroup *scx_bpf_task_cgroup(p)`: the cgroup from the scheduler's point of view. Only about a task that the
 /// callback is called for, and not from `ops.dispatch()`, `ops.init_task()` or a callback that may sleep: anything else
 /// ejects the scheduler and gives the root, as in the kernel.
-fn task_cgroup(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+pub(super) fn task_cgroup(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_cgroup")?;
     let allowed = k.kf_allowed_on(kf::RQ_LOCKED, slot);
     let cgroup = if allowed { k.task(slot).cgroup } else { CgroupRef::ROOT };
@@ -28,30 +19,30 @@ fn task_cgroup(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
 }
 
 /// `struct cgroup *bpf_cgroup_acquire(cgrp)`.
-fn acquire(k: &mut Kernel, _: &Memory, [cgroup, ..]: [u64; 5]) -> Ret {
+pub(super) fn acquire(k: &mut Kernel, _: &Memory, [cgroup, ..]: [u64; 5]) -> Ret {
     k.need_cgroup(cgroup, "bpf_cgroup_acquire")?;
     Ok(cgroup)
 }
 
 /// `bpf_cgroup_release(cgrp)`.
-fn release(k: &mut Kernel, _: &Memory, [cgroup, ..]: [u64; 5]) -> Ret {
+pub(super) fn release(k: &mut Kernel, _: &Memory, [cgroup, ..]: [u64; 5]) -> Ret {
     k.need_cgroup(cgroup, "bpf_cgroup_release")?;
     Ok(0)
 }
 
 /// `struct cgroup *bpf_cgroup_ancestor(cgrp, level)`: NULL for a level that it does not have.
-fn ancestor(k: &mut Kernel, _: &Memory, [cgroup, level, ..]: [u64; 5]) -> Ret {
+pub(super) fn ancestor(k: &mut Kernel, _: &Memory, [cgroup, level, ..]: [u64; 5]) -> Ret {
     let cgroup = k.need_cgroup(cgroup, "bpf_cgroup_ancestor")?;
     Ok(k.cgroups.ancestor(cgroup, int(level)).map_or(0, |found| k.cgroups.addr(found)))
 }
 
 /// `struct cgroup *bpf_cgroup_from_id(id)`: by `cgrp->kn->id`; NULL when there is none.
-fn from_id(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+pub(super) fn from_id(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     Ok(k.cgroups.of_kn_id(id).map_or(0, |found| k.cgroups.addr(found)))
 }
 
 /// `long bpf_task_under_cgroup(task, ancestor)`: 1 when the task is in the cgroup or below it.
-fn task_under(k: &mut Kernel, _: &Memory, [task, ancestor, ..]: [u64; 5]) -> Ret {
+pub(super) fn task_under(k: &mut Kernel, _: &Memory, [task, ancestor, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "bpf_task_under_cgroup")?;
     let ancestor = k.need_cgroup(ancestor, "bpf_task_under_cgroup")?;
     let level = i64::from(k.cgroups.get(ancestor).level);

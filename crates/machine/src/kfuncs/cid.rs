@@ -3,41 +3,24 @@
 use fairground_bpf::Memory;
 
 use super::task::cpu_of;
-use super::{Kfunc, Ret, int, s32};
+use super::{Ret, int, s32};
 use crate::abi::{CPUPERF_ONE, errno};
 use crate::kernel::Kernel;
 
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_cpu_to_cid", cpu_to_cid),
-    ("scx_bpf_cid_to_cpu", cid_to_cpu),
-    ("scx_bpf_cid_topo", cid_topo),
-    ("scx_bpf_task_cid", task_cid),
-    ("scx_bpf_this_cid", this_cid),
-    ("scx_bpf_nr_cids", nr_cids),
-    ("scx_bpf_nr_online_cids", nr_online_cids),
-    ("scx_bpf_kick_cid", kick_cid),
-    ("scx_bpf_cid_curr", cid_curr),
-    ("scx_bpf_cidperf_cap", cidperf_cap),
-    ("scx_bpf_cidperf_cur", cidperf_cap),
-    ("scx_bpf_cidperf_set", cidperf_set),
-    ("scx_bpf_cid_override", cid_override),
-    ("scx_bpf_tid_to_task", tid_to_task),
-];
-
 /// `s32 scx_bpf_cpu_to_cid(cpu)`.
-fn cpu_to_cid(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+pub(super) fn cpu_to_cid(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     let cpu = k.cpu_valid(int(cpu), "");
     Ok(cpu.map_or(s32(errno::EINVAL), |cpu| u64::from(k.cids.cid_of(cpu))))
 }
 
 /// `s32 scx_bpf_cid_to_cpu(cid)`.
-fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
+pub(super) fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_of_cid(int(cid)).map_or(s32(errno::EINVAL), u64::from))
 }
 
 /// `scx_bpf_cid_topo(cid, out, out__sz)`: the first number, and the place among its kind, of the core, of the cache and
 /// of the node of a CPU. Kernels before the argument `out__sz` have no more members than these.
-fn cid_topo(k: &mut Kernel, mem: &Memory, [cid, out, bytes, ..]: [u64; 5]) -> Ret {
+pub(super) fn cid_topo(k: &mut Kernel, mem: &Memory, [cid, out, bytes, ..]: [u64; 5]) -> Ret {
     let place = k.cpu_of_cid(int(cid)).and_then(|cpu| k.cids.place_of(&k.topology, cpu));
     let members = place.unwrap_or([u32::MAX; 6]);
     let room = usize::try_from(bytes / 4).unwrap_or(usize::MAX);
@@ -48,28 +31,28 @@ fn cid_topo(k: &mut Kernel, mem: &Memory, [cid, out, bytes, ..]: [u64; 5]) -> Re
 }
 
 /// `s32 scx_bpf_task_cid(p)`: of the CPU of the task's run queue.
-fn task_cid(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+pub(super) fn task_cid(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     let cpu = cpu_of(k, task, "scx_bpf_task_cid")?;
     Ok(u64::from(k.cids.cid_of(cpu)))
 }
 
 /// `s32 scx_bpf_this_cid()`.
-fn this_cid(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn this_cid(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.cids.cid_of(k.this_cpu)))
 }
 
 /// `u32 scx_bpf_nr_cids()`.
-fn nr_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn nr_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.nr_cpus()))
 }
 
 /// `u32 scx_bpf_nr_online_cids()`.
-fn nr_online_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn nr_online_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.online.mask.count()))
 }
 
 /// `scx_bpf_kick_cid(cid, flags)`.
-fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
     if let Some(cpu) = k.cpu_of_cid(int(cid)) {
         k.kick(i64::from(cpu), flags);
     }
@@ -77,18 +60,18 @@ fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
 }
 
 /// `struct task_struct *scx_bpf_cid_curr(cid)`.
-fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
+pub(super) fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_of_cid(int(cid)).map_or(0, |cpu| k.curr_addr(cpu)))
 }
 
 /// `u32 scx_bpf_cidperf_cap(cid)` and `scx_bpf_cidperf_cur(cid)`: all CPUs run at the same, full speed.
-fn cidperf_cap(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
+pub(super) fn cidperf_cap(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     k.cpu_of_cid(int(cid));
     Ok(u64::from(CPUPERF_ONE))
 }
 
 /// `scx_bpf_cidperf_set(cid, perf)`: checked; the speed of a CPU does not change.
-fn cidperf_set(k: &mut Kernel, _: &Memory, [cid, perf, ..]: [u64; 5]) -> Ret {
+pub(super) fn cidperf_set(k: &mut Kernel, _: &Memory, [cid, perf, ..]: [u64; 5]) -> Ret {
     let perf = perf as u32;
     if k.cpu_of_cid(int(cid)).is_some() && perf > CPUPERF_ONE {
         k.error(format!("Invalid cpuperf target {perf} for cid {}", int(cid)));
@@ -97,7 +80,7 @@ fn cidperf_set(k: &mut Kernel, _: &Memory, [cid, perf, ..]: [u64; 5]) -> Ret {
 }
 
 /// `scx_bpf_cid_override(cpu_to_cid, bytes)`: other numbers for all CPUs, from `ops.init()` alone.
-fn cid_override(k: &mut Kernel, mem: &Memory, [table, bytes, ..]: [u64; 5]) -> Ret {
+pub(super) fn cid_override(k: &mut Kernel, mem: &Memory, [table, bytes, ..]: [u64; 5]) -> Ret {
     if !k.cids.open {
         k.error("scx_bpf_cid_override() only allowed from ops.init()");
         return Ok(0);
@@ -125,7 +108,7 @@ fn cid_override(k: &mut Kernel, mem: &Memory, [table, bytes, ..]: [u64; 5]) -> R
 }
 
 /// `struct task_struct *scx_bpf_tid_to_task(tid)`: NULL when no living task has it. Only with `SCX_OPS_TID_TO_TASK`.
-fn tid_to_task(k: &mut Kernel, _: &Memory, [tid, ..]: [u64; 5]) -> Ret {
+pub(super) fn tid_to_task(k: &mut Kernel, _: &Memory, [tid, ..]: [u64; 5]) -> Ret {
     if !k.cids.tids {
         k.error("scx_bpf_tid_to_task() called without SCX_OPS_TID_TO_TASK");
         return Ok(0);

@@ -2,46 +2,17 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret, s32};
+use super::{Ret, s32};
 use crate::abi::errno;
 use crate::cpuset::{CpuMask, MASK_WORDS};
 use crate::kernel::{Kernel, write_mask};
 use crate::layout::offsets::CPUMASK_SIZE;
 
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("bpf_cpumask_create", create),
-    ("bpf_cpumask_acquire", acquire),
-    ("bpf_cpumask_release", release),
-    ("bpf_cpumask_first", first),
-    ("bpf_cpumask_first_zero", first_zero),
-    ("bpf_cpumask_first_and", first_and),
-    ("bpf_cpumask_set_cpu", set_cpu),
-    ("bpf_cpumask_clear_cpu", clear_cpu),
-    ("bpf_cpumask_test_cpu", test_cpu),
-    ("bpf_cpumask_test_and_set_cpu", test_and_set),
-    ("bpf_cpumask_test_and_clear_cpu", test_and_clear),
-    ("bpf_cpumask_setall", setall),
-    ("bpf_cpumask_clear", clear),
-    ("bpf_cpumask_and", and),
-    ("bpf_cpumask_or", or),
-    ("bpf_cpumask_xor", xor),
-    ("bpf_cpumask_equal", equal),
-    ("bpf_cpumask_intersects", intersects),
-    ("bpf_cpumask_subset", subset),
-    ("bpf_cpumask_empty", empty),
-    ("bpf_cpumask_full", full),
-    ("bpf_cpumask_copy", copy),
-    ("bpf_cpumask_weight", weight),
-    ("bpf_cpumask_populate", populate),
-    ("bpf_cpumask_any_distribute", any_distribute),
-    ("bpf_cpumask_any_and_distribute", any_and_distribute),
-];
-
 /// Masks that a program may own at the same time.
 const MAX_MASKS: usize = 65_536;
 
 /// `struct bpf_cpumask *bpf_cpumask_create()`: NULL when there are too many.
-fn create(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn create(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     if k.owned_masks.len() >= MAX_MASKS {
         return Ok(0);
     }
@@ -50,14 +21,14 @@ fn create(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     Ok(addr)
 }
 
-fn acquire(k: &mut Kernel, _: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn acquire(k: &mut Kernel, _: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     if let Some(count) = k.owned_masks.get_mut(&mask) {
         *count += 1;
     }
     Ok(mask)
 }
 
-fn release(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn release(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     match k.owned_masks.get_mut(&mask) {
         Some(count) if *count > 1 => *count -= 1,
         Some(_) => {
@@ -76,17 +47,17 @@ fn or_none(k: &Kernel, cpu: Option<u32>) -> u64 {
     u64::from(cpu.unwrap_or(k.nr_cpus()))
 }
 
-fn first(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn first(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     let found = k.read_mask(mem, mask)?.first();
     Ok(or_none(k, found))
 }
 
-fn first_zero(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn first_zero(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     let found = k.all_cpus.and_not(&k.read_mask(mem, mask)?).first();
     Ok(or_none(k, found))
 }
 
-fn first_and(k: &mut Kernel, mem: &Memory, [a, b, ..]: [u64; 5]) -> Ret {
+pub(super) fn first_and(k: &mut Kernel, mem: &Memory, [a, b, ..]: [u64; 5]) -> Ret {
     let found = k.read_mask(mem, a)?.first_and(&k.read_mask(mem, b)?);
     Ok(or_none(k, found))
 }
@@ -101,35 +72,35 @@ fn word(k: &Kernel, mem: &Memory, cpu: u64, mask: u64) -> Result<Option<(u64, u6
     Ok(Some((addr, mem.load_u64(addr)?, 1 << (cpu % 64))))
 }
 
-fn test_and_set(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn test_and_set(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
     let Some((addr, value, bit)) = word(k, mem, cpu, mask)? else { return Ok(0) };
     mem.store_u64(addr, value | bit)?;
     Ok(u64::from(value & bit != 0))
 }
 
-fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
     let Some((addr, value, bit)) = word(k, mem, cpu, mask)? else { return Ok(0) };
     mem.store_u64(addr, value & !bit)?;
     Ok(u64::from(value & bit != 0))
 }
 
-fn set_cpu(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn set_cpu(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     test_and_set(k, mem, args).map(|_| 0)
 }
 
-fn clear_cpu(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn clear_cpu(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     test_and_clear(k, mem, args).map(|_| 0)
 }
 
-fn test_cpu(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn test_cpu(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
     Ok(word(k, mem, cpu, mask)?.map_or(0, |(_, value, bit)| u64::from(value & bit != 0)))
 }
 
-fn setall(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn setall(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     write_mask(mem, mask, &k.all_cpus).map(|()| 0)
 }
 
-fn clear(_: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn clear(_: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     write_mask(mem, mask, &CpuMask::EMPTY).map(|()| 0)
 }
 
@@ -146,15 +117,15 @@ fn combine(
     Ok(result)
 }
 
-fn and(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn and(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     Ok(u64::from(!combine(k, mem, args, CpuMask::and)?.is_empty()))
 }
 
-fn or(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn or(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     combine(k, mem, args, CpuMask::or).map(|_| 0)
 }
 
-fn xor(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn xor(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     combine(k, mem, args, |a, b| a.and_not(b).or(&b.and_not(a))).map(|_| 0)
 }
 
@@ -162,33 +133,33 @@ fn pair(k: &Kernel, mem: &Memory, [a, b, ..]: [u64; 5]) -> Result<(CpuMask, CpuM
     Ok((k.read_mask(mem, a)?, k.read_mask(mem, b)?))
 }
 
-fn equal(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn equal(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     pair(k, mem, args).map(|(a, b)| u64::from(a == b))
 }
 
-fn intersects(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn intersects(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     pair(k, mem, args).map(|(a, b)| u64::from(a.intersects(&b)))
 }
 
-fn subset(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn subset(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     pair(k, mem, args).map(|(a, b)| u64::from(a.is_subset(&b)))
 }
 
-fn empty(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn empty(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     Ok(u64::from(k.read_mask(mem, mask)?.is_empty()))
 }
 
-fn full(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn full(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     Ok(u64::from(k.read_mask(mem, mask)? == k.all_cpus))
 }
 
-fn copy(k: &mut Kernel, mem: &Memory, [dst, src, ..]: [u64; 5]) -> Ret {
+pub(super) fn copy(k: &mut Kernel, mem: &Memory, [dst, src, ..]: [u64; 5]) -> Ret {
     let mask = k.read_mask(mem, src)?;
     write_mask(mem, dst, &mask).map(|()| 0)
 }
 
 /// `int bpf_cpumask_populate(cpumask, src, src__sz)` (6.15): the bits from a buffer of the program.
-fn populate(k: &mut Kernel, mem: &Memory, [mask, src, bytes, ..]: [u64; 5]) -> Ret {
+pub(super) fn populate(k: &mut Kernel, mem: &Memory, [mask, src, bytes, ..]: [u64; 5]) -> Ret {
     let cpus = u64::from(k.nr_cpus());
     if bytes < cpus.div_ceil(8) || !src.is_multiple_of(8) {
         return Ok(s32(if bytes < cpus.div_ceil(8) { errno::EACCES } else { errno::EINVAL }));
@@ -205,17 +176,17 @@ fn populate(k: &mut Kernel, mem: &Memory, [mask, src, bytes, ..]: [u64; 5]) -> R
     Ok(0)
 }
 
-fn weight(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn weight(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     Ok(u64::from(k.read_mask(mem, mask)?.count()))
 }
 
-fn any_distribute(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+pub(super) fn any_distribute(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
     let mask = k.read_mask(mem, mask)?;
     let found = k.any_distribute(&mask);
     Ok(or_none(k, found))
 }
 
-fn any_and_distribute(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+pub(super) fn any_and_distribute(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
     let (a, b) = pair(k, mem, args)?;
     let found = k.any_distribute(&a.and(&b));
     Ok(or_none(k, found))

@@ -2,27 +2,10 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret};
+use super::Ret;
 use crate::abi::{dsq, enq};
 use crate::kernel::{DsqRef, Kernel, Slot};
 use crate::op::kf;
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_dsq_insert", insert),
-    ("scx_bpf_dsq_insert___v2", insert),
-    ("scx_bpf_dispatch", insert),
-    ("scx_bpf_dsq_insert_vtime", insert_vtime),
-    ("scx_bpf_dispatch_vtime", insert_vtime),
-    ("__scx_bpf_dsq_insert_vtime", insert_vtime_args),
-    ("scx_bpf_dispatch_nr_slots", nr_slots),
-    ("scx_bpf_dispatch_cancel", cancel),
-    ("scx_bpf_dsq_move_to_local", move_to_local),
-    ("scx_bpf_dsq_move_to_local___v2", move_to_local_with),
-    ("scx_bpf_consume", move_to_local),
-    ("scx_bpf_reenqueue_local", reenqueue_local),
-    ("scx_bpf_reenqueue_local___v2", reenqueue_local_anywhere),
-    ("scx_bpf_sub_dispatch", sub_dispatch),
-];
 
 /// `scx_dispatch_preamble`: which callbacks may dispatch, and what; the task, and the flags that count.
 fn preamble(
@@ -53,7 +36,7 @@ fn apply_slice(k: &Kernel, mem: &Memory, slot: Slot, slice_ns: u64) -> Result<()
 }
 
 /// `bool scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags)`, `scx_bpf_dispatch` in 6.12.
-fn insert(k: &mut Kernel, mem: &Memory, [task, dsq, slice, flags, _]: [u64; 5]) -> Ret {
+pub(super) fn insert(k: &mut Kernel, mem: &Memory, [task, dsq, slice, flags, _]: [u64; 5]) -> Ret {
     let call = preamble(k, (task, dsq, flags), "scx_bpf_dsq_insert")?;
     let Some((slot, flags)) = call else { return Ok(0) };
     apply_slice(k, mem, slot, slice)?;
@@ -62,7 +45,11 @@ fn insert(k: &mut Kernel, mem: &Memory, [task, dsq, slice, flags, _]: [u64; 5]) 
 }
 
 /// `scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, enq_flags)`, `scx_bpf_dispatch_vtime` in 6.12.
-fn insert_vtime(k: &mut Kernel, mem: &Memory, [task, dsq, slice, vtime, flags]: [u64; 5]) -> Ret {
+pub(super) fn insert_vtime(
+    k: &mut Kernel,
+    mem: &Memory,
+    [task, dsq, slice, vtime, flags]: [u64; 5],
+) -> Ret {
     let call = preamble(k, (task, dsq, flags), "scx_bpf_dsq_insert_vtime")?;
     let Some((slot, flags)) = call else { return Ok(0) };
     apply_slice(k, mem, slot, slice)?;
@@ -72,7 +59,7 @@ fn insert_vtime(k: &mut Kernel, mem: &Memory, [task, dsq, slice, vtime, flags]: 
 }
 
 /// The same with its arguments in a structure (6.19).
-fn insert_vtime_args(k: &mut Kernel, mem: &Memory, [task, args, ..]: [u64; 5]) -> Ret {
+pub(super) fn insert_vtime_args(k: &mut Kernel, mem: &Memory, [task, args, ..]: [u64; 5]) -> Ret {
     let mut word = [0; 4];
     for (at, value) in word.iter_mut().enumerate() {
         *value = mem.load_u64(args + at as u64 * 8)?;
@@ -82,7 +69,7 @@ fn insert_vtime_args(k: &mut Kernel, mem: &Memory, [task, args, ..]: [u64; 5]) -
 }
 
 /// `scx_bpf_dispatch_nr_slots()`.
-fn nr_slots(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn nr_slots(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     if !k.kf_allowed(kf::DISPATCH) {
         return Ok(0);
     }
@@ -90,7 +77,7 @@ fn nr_slots(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
 }
 
 /// `scx_bpf_dispatch_cancel()`.
-fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     if k.kf_allowed(kf::DISPATCH) && !k.buffer.cancel() {
         k.error("dispatch buffer underflow");
     }
@@ -98,12 +85,16 @@ fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
 }
 
 /// `bool scx_bpf_dsq_move_to_local(dsq_id)`, `scx_bpf_consume` in 6.12.
-fn move_to_local(k: &mut Kernel, mem: &Memory, [dsq_id, ..]: [u64; 5]) -> Ret {
+pub(super) fn move_to_local(k: &mut Kernel, mem: &Memory, [dsq_id, ..]: [u64; 5]) -> Ret {
     move_to_local_with(k, mem, [dsq_id, 0, 0, 0, 0])
 }
 
 /// `bool scx_bpf_dsq_move_to_local___v2(dsq_id, enq_flags)` (7.1).
-fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn move_to_local_with(
+    k: &mut Kernel,
+    mem: &Memory,
+    [dsq_id, enq_flags, ..]: [u64; 5],
+) -> Ret {
     if !k.kf_allowed(kf::DISPATCH) {
         return Ok(0);
     }
@@ -127,7 +118,7 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
 
 /// `u32 scx_bpf_reenqueue_local()`, only from `ops.cpu_release()`: the number of tasks in the CPU's local queue, which
 /// go to the scheduler again once the callback is over.
-fn reenqueue_local(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn reenqueue_local(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     if !k.kf_allowed(kf::CPU_RELEASE) {
         return Ok(0);
     }
@@ -136,12 +127,12 @@ fn reenqueue_local(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
 }
 
 /// `scx_bpf_reenqueue_local___v2()` (6.19): the same from any callback.
-fn reenqueue_local_anywhere(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn reenqueue_local_anywhere(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     k.ask_again(DsqRef::Local(k.this_cpu), true);
     Ok(0)
 }
 
 /// `bool scx_bpf_sub_dispatch(cgroup_id)` (7.1): no cgroup has a scheduler of its own.
-fn sub_dispatch(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn sub_dispatch(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(0)
 }

@@ -2,15 +2,13 @@
 
 use fairground_bpf::Memory;
 
-use super::{Kfunc, Ret};
+use super::Ret;
 use crate::interface::events;
 use crate::kernel::Kernel;
 
-pub(super) const KFUNCS: &[Kfunc] = &[("scx_bpf_events", read)];
-
 /// `scx_bpf_events(events, events__sz)`: the counts, in the order of the kernel's `struct scx_event_stats`; as many as
 /// there is room for.
-fn read(k: &mut Kernel, mem: &Memory, [into, bytes, ..]: [u64; 5]) -> Ret {
+pub(super) fn read(k: &mut Kernel, mem: &Memory, [into, bytes, ..]: [u64; 5]) -> Ret {
     let names: Vec<&str> = events::of(k.abi).collect();
     let room = (bytes / 8) as usize;
     for (at, name) in names.into_iter().enumerate().take(room) {

@@ -2,12 +2,9 @@
 
 use fairground_bpf::{Memory, format_bstr};
 
-use super::{Kfunc, Ret};
+use super::Ret;
 use crate::ExitKind;
 use crate::kernel::Kernel;
-
-pub(super) const KFUNCS: &[Kfunc] =
-    &[("scx_bpf_exit_bstr", exit), ("scx_bpf_error_bstr", error), ("scx_bpf_dump_bstr", dump)];
 
 /// `MAX_BPRINTF_VARARGS`: arguments of one message.
 const MAX_ARGS: u64 = 12;
@@ -28,7 +25,7 @@ fn message(k: &mut Kernel, mem: &Memory, format: u64, data: u64, bytes: u64) -> 
 }
 
 /// `scx_bpf_exit_bstr(exit_code, fmt, data, data__sz)`.
-fn exit(k: &mut Kernel, mem: &Memory, [code, format, data, bytes, _]: [u64; 5]) -> Ret {
+pub(super) fn exit(k: &mut Kernel, mem: &Memory, [code, format, data, bytes, _]: [u64; 5]) -> Ret {
     if let Some(text) = message(k, mem, format, data, u64::from(bytes as u32)) {
         k.exit(ExitKind::UnregisteredByBpf, code as i64, text);
     }
@@ -36,7 +33,7 @@ fn exit(k: &mut Kernel, mem: &Memory, [code, format, data, bytes, _]: [u64; 5]) 
 }
 
 /// `scx_bpf_error_bstr(fmt, data, data__sz)`.
-fn error(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> Ret {
+pub(super) fn error(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> Ret {
     if let Some(text) = message(k, mem, format, data, u64::from(bytes as u32)) {
         k.exit(ExitKind::ErrorBpf, 0, text);
     }
@@ -44,7 +41,7 @@ fn error(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> R
 }
 
 /// `scx_bpf_dump_bstr(fmt, data, data__sz)`: only from `ops.dump()`, `ops.dump_cpu()` and `ops.dump_task()`.
-fn dump(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> Ret {
+pub(super) fn dump(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> Ret {
     let Some(dump) = &mut k.dump else {
         k.error("scx_bpf_dump() is for ops.dump(), ops.dump_cpu() and ops.dump_task() only");
         return Ok(0);

@@ -2,26 +2,11 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret, int, s32};
+use super::{Ret, int, s32};
 use crate::abi::{PICK_IDLE_CORE, PICK_IDLE_IN_NODE, errno};
 use crate::cpuset::CpuMask;
 use crate::kernel::{Kernel, Slot};
 use crate::op::kf;
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_select_cpu_dfl", select_cpu_dfl),
-    ("scx_bpf_select_cpu_and", select_cpu_and),
-    ("__scx_bpf_select_cpu_and", select_cpu_and_args),
-    ("scx_bpf_pick_idle_cpu", pick_idle_cpu),
-    ("scx_bpf_pick_any_cpu", pick_any_cpu),
-    ("scx_bpf_test_and_clear_cpu_idle", test_and_clear),
-    ("scx_bpf_get_idle_cpumask", get_idle_cpumask),
-    ("scx_bpf_get_idle_smtmask", get_idle_smtmask),
-    ("scx_bpf_put_idle_cpumask", put),
-    ("scx_bpf_get_possible_cpumask", possible),
-    ("scx_bpf_get_online_cpumask", online),
-    ("scx_bpf_put_cpumask", put),
-];
 
 fn builtin(k: &mut Kernel) -> bool {
     if !k.builtin_idle {
@@ -86,7 +71,11 @@ fn for_all_nodes(k: &mut Kernel) -> bool {
 }
 
 /// `s32 scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`.
-fn select_cpu_dfl(k: &mut Kernel, mem: &Memory, [task, prev, flags, is_idle, _]: [u64; 5]) -> Ret {
+pub(super) fn select_cpu_dfl(
+    k: &mut Kernel,
+    mem: &Memory,
+    [task, prev, flags, is_idle, _]: [u64; 5],
+) -> Ret {
     let slot = k.need_task(task, "scx_bpf_select_cpu_dfl")?;
     let found = select_cpu(k, slot, (prev, flags, 0), None);
     k.idle_masks_changed(mem)?;
@@ -95,7 +84,7 @@ fn select_cpu_dfl(k: &mut Kernel, mem: &Memory, [task, prev, flags, is_idle, _]:
 }
 
 /// `s32 scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cpus_allowed, flags)` (6.16): an idle CPU of a mask, or -EBUSY.
-fn select_cpu_and(
+pub(super) fn select_cpu_and(
     k: &mut Kernel,
     mem: &Memory,
     [task, prev, wake_flags, mask, flags]: [u64; 5],
@@ -108,7 +97,11 @@ fn select_cpu_and(
 }
 
 /// The same with its arguments in a structure (6.19): `p, cpus_allowed, args`.
-fn select_cpu_and_args(k: &mut Kernel, mem: &Memory, [task, mask, args, ..]: [u64; 5]) -> Ret {
+pub(super) fn select_cpu_and_args(
+    k: &mut Kernel,
+    mem: &Memory,
+    [task, mask, args, ..]: [u64; 5],
+) -> Ret {
     let prev_cpu = u64::from(mem.load_u32(args)?);
     let (wake_flags, flags) = (mem.load_u64(args + 8)?, mem.load_u64(args + 16)?);
     select_cpu_and(k, mem, [task, prev_cpu, wake_flags, mask, flags])
@@ -127,7 +120,7 @@ pub(super) fn pick(
 }
 
 /// `s32 scx_bpf_pick_idle_cpu(cpus_allowed, flags)`.
-fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
     if !for_all_nodes(k) {
         return Ok(s32(errno::EBUSY));
     }
@@ -137,7 +130,7 @@ fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> R
 }
 
 /// `s32 scx_bpf_pick_any_cpu(cpus_allowed, flags)`.
-fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
     if k.idle_per_node && !for_all_nodes(k) {
         return Ok(s32(errno::EBUSY));
     }
@@ -148,7 +141,7 @@ fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Re
 }
 
 /// `bool scx_bpf_test_and_clear_cpu_idle(cpu)`.
-fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+pub(super) fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     if !builtin(k) {
         return Ok(0);
     }
@@ -168,28 +161,28 @@ fn shown(k: &mut Kernel, mem: &Memory, addr: u64) -> Ret {
 }
 
 /// `const struct cpumask *scx_bpf_get_idle_cpumask()`: is kept up to date until the callback returns.
-fn get_idle_cpumask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn get_idle_cpumask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     let addr = k.masks.idle_cpu;
     shown(k, mem, addr)
 }
 
 /// `const struct cpumask *scx_bpf_get_idle_smtmask()`.
-fn get_idle_smtmask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn get_idle_smtmask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
     let addr = k.masks.idle_smt;
     shown(k, mem, addr)
 }
 
 /// `const struct cpumask *scx_bpf_get_possible_cpumask()`.
-fn possible(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn possible(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(k.masks.possible)
 }
 
 /// `const struct cpumask *scx_bpf_get_online_cpumask()`: follows what happens.
-fn online(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn online(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(k.masks.online)
 }
 
 /// Gives a reference back; there is none to count.
-fn put(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn put(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(0)
 }

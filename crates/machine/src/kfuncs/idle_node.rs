@@ -3,17 +3,10 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::idle::pick;
-use super::{Kfunc, Ret, int, s32};
+use super::{Ret, int, s32};
 use crate::abi::{PICK_IDLE_IN_NODE, errno};
 use crate::cpuset::CpuMask;
 use crate::kernel::Kernel;
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_pick_idle_cpu_node", pick_idle_cpu_node),
-    ("scx_bpf_pick_any_cpu_node", pick_any_cpu_node),
-    ("scx_bpf_get_idle_cpumask_node", get_idle_cpumask_node),
-    ("scx_bpf_get_idle_smtmask_node", get_idle_smtmask_node),
-];
 
 /// `NUMA_NO_NODE`.
 const NO_NODE: i64 = -1;
@@ -57,7 +50,11 @@ fn pick_from(
 }
 
 /// `s32 scx_bpf_pick_idle_cpu_node(cpus_allowed, node, flags)`.
-fn pick_idle_cpu_node(k: &mut Kernel, mem: &Memory, [mask, node, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn pick_idle_cpu_node(
+    k: &mut Kernel,
+    mem: &Memory,
+    [mask, node, flags, ..]: [u64; 5],
+) -> Ret {
     let node = match node_of(k, node) {
         Ok(node) => node,
         Err(errno) => return Ok(s32(errno)),
@@ -68,7 +65,11 @@ fn pick_idle_cpu_node(k: &mut Kernel, mem: &Memory, [mask, node, flags, ..]: [u6
 }
 
 /// `s32 scx_bpf_pick_any_cpu_node(cpus_allowed, node, flags)`.
-fn pick_any_cpu_node(k: &mut Kernel, mem: &Memory, [mask, node, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn pick_any_cpu_node(
+    k: &mut Kernel,
+    mem: &Memory,
+    [mask, node, flags, ..]: [u64; 5],
+) -> Ret {
     let node = match node_of(k, node) {
         Ok(node) => node,
         Err(errno) => return Ok(s32(errno)),
@@ -92,11 +93,11 @@ fn shown(k: &mut Kernel, mem: &Memory, node: u64, cores: bool) -> Ret {
 }
 
 /// `const struct cpumask *scx_bpf_get_idle_cpumask_node(node)`.
-fn get_idle_cpumask_node(k: &mut Kernel, mem: &Memory, [node, ..]: [u64; 5]) -> Ret {
+pub(super) fn get_idle_cpumask_node(k: &mut Kernel, mem: &Memory, [node, ..]: [u64; 5]) -> Ret {
     shown(k, mem, node, false)
 }
 
 /// `const struct cpumask *scx_bpf_get_idle_smtmask_node(node)`.
-fn get_idle_smtmask_node(k: &mut Kernel, mem: &Memory, [node, ..]: [u64; 5]) -> Ret {
+pub(super) fn get_idle_smtmask_node(k: &mut Kernel, mem: &Memory, [node, ..]: [u64; 5]) -> Ret {
     shown(k, mem, node, true)
 }

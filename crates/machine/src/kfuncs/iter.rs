@@ -2,25 +2,11 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret, s32};
+use super::{Ret, s32};
 use crate::abi::{dsq_iter, enq, errno};
 use crate::dsq::Cursor;
 use crate::kernel::{Kernel, Slot};
 use crate::op::kf;
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("bpf_iter_scx_dsq_new", new),
-    ("bpf_iter_scx_dsq_next", next),
-    ("bpf_iter_scx_dsq_destroy", destroy),
-    ("scx_bpf_dsq_move", move_fifo),
-    ("scx_bpf_dispatch_from_dsq", move_fifo),
-    ("scx_bpf_dsq_move_vtime", move_vtime),
-    ("scx_bpf_dispatch_vtime_from_dsq", move_vtime),
-    ("scx_bpf_dsq_move_set_slice", set_slice),
-    ("scx_bpf_dispatch_from_dsq_set_slice", set_slice),
-    ("scx_bpf_dsq_move_set_vtime", set_vtime),
-    ("scx_bpf_dispatch_from_dsq_set_vtime", set_vtime),
-];
 
 /// The opaque words of a `struct bpf_iter_scx_dsq`: the cursor's number plus 1 (0: none), overrides, slice, vtime.
 const CURSOR: u64 = 0;
@@ -37,7 +23,7 @@ fn cursor(mem: &Memory, it: u64) -> Result<Option<Cursor>, Trap> {
 }
 
 /// `int bpf_iter_scx_dsq_new(it, dsq_id, flags)`.
-fn new(k: &mut Kernel, mem: &Memory, [it, id, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn new(k: &mut Kernel, mem: &Memory, [it, id, flags, ..]: [u64; 5]) -> Ret {
     for word in [CURSOR, OVERRIDES] {
         mem.store_u64(it + word, 0)?;
     }
@@ -52,14 +38,14 @@ fn new(k: &mut Kernel, mem: &Memory, [it, id, flags, ..]: [u64; 5]) -> Ret {
 }
 
 /// `struct task_struct *bpf_iter_scx_dsq_next(it)`.
-fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
+pub(super) fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let Some(cursor) = cursor(mem, it)? else { return Ok(0) };
     let Some(number) = k.queues.advance(cursor) else { return Ok(0) };
     Ok(k.tasks.addr(Slot(number)))
 }
 
 /// `bpf_iter_scx_dsq_destroy(it)`.
-fn destroy(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
+pub(super) fn destroy(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     if let Some(cursor) = cursor(mem, it)? {
         k.queues.end(cursor);
         mem.store_u64(it + CURSOR, 0)?;
@@ -68,12 +54,12 @@ fn destroy(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
 }
 
 /// `bool scx_bpf_dsq_move(it, p, dsq_id, enq_flags)`, `scx_bpf_dispatch_from_dsq` in 6.12.
-fn move_fifo(k: &mut Kernel, mem: &Memory, [it, task, id, flags, _]: [u64; 5]) -> Ret {
+pub(super) fn move_fifo(k: &mut Kernel, mem: &Memory, [it, task, id, flags, _]: [u64; 5]) -> Ret {
     move_task(k, mem, it, task, id, flags)
 }
 
 /// `bool scx_bpf_dsq_move_vtime(it, p, dsq_id, enq_flags)`, `scx_bpf_dispatch_vtime_from_dsq` in 6.12.
-fn move_vtime(k: &mut Kernel, mem: &Memory, [it, task, id, flags, _]: [u64; 5]) -> Ret {
+pub(super) fn move_vtime(k: &mut Kernel, mem: &Memory, [it, task, id, flags, _]: [u64; 5]) -> Ret {
     move_task(k, mem, it, task, id, flags | enq::DSQ_PRIQ)
 }
 
@@ -103,14 +89,14 @@ fn move_task(k: &mut Kernel, mem: &Memory, it: u64, task: u64, id: u64, flags: u
 }
 
 /// `scx_bpf_dsq_move_set_slice(it, slice)`.
-fn set_slice(_: &mut Kernel, mem: &Memory, [it, slice, ..]: [u64; 5]) -> Ret {
+pub(super) fn set_slice(_: &mut Kernel, mem: &Memory, [it, slice, ..]: [u64; 5]) -> Ret {
     mem.store_u64(it + SLICE, slice)?;
     mem.store_u64(it + OVERRIDES, mem.load_u64(it + OVERRIDES)? | HAS_SLICE)?;
     Ok(0)
 }
 
 /// `scx_bpf_dsq_move_set_vtime(it, vtime)`.
-fn set_vtime(_: &mut Kernel, mem: &Memory, [it, vtime, ..]: [u64; 5]) -> Ret {
+pub(super) fn set_vtime(_: &mut Kernel, mem: &Memory, [it, vtime, ..]: [u64; 5]) -> Ret {
     mem.store_u64(it + VTIME, vtime)?;
     mem.store_u64(it + OVERRIDES, mem.load_u64(it + OVERRIDES)? | HAS_VTIME)?;
     Ok(0)

@@ -12,6 +12,7 @@ mod idle_node;
 mod iter;
 mod kick;
 mod queue;
+mod table;
 mod task;
 mod tracing;
 mod walk;
@@ -19,9 +20,7 @@ mod walk;
 use fairground_bpf::{HostFn, Memory, Trap};
 
 use crate::kernel::Kernel;
-
-/// A kfunc by name.
-pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
+pub(crate) use table::{BPF, Kfunc, SCX};
 
 /// The process that loaded the scheduler: the first one of the machine.
 const LOADER_PID: u64 = 1;
@@ -29,24 +28,9 @@ const LOADER_PID: u64 = 1;
 /// What a kfunc returns in r0, or why it ends the scheduler's program.
 type Ret = Result<u64, Trap>;
 
-/// All kfuncs.
-pub(crate) fn table() -> Vec<Kfunc> {
-    let families: [&[Kfunc]; 13] = [
-        dispatch::KFUNCS,
-        queue::KFUNCS,
-        iter::KFUNCS,
-        idle::KFUNCS,
-        idle_node::KFUNCS,
-        events::KFUNCS,
-        kick::KFUNCS,
-        cpumask::KFUNCS,
-        task::KFUNCS,
-        cgroup::KFUNCS,
-        cid::KFUNCS,
-        exit::KFUNCS,
-        walk::KFUNCS,
-    ];
-    families.concat()
+/// Every kernel function.
+pub(crate) fn all() -> impl Iterator<Item = &'static Kfunc> {
+    SCX.iter().chain(BPF)
 }
 
 /// BPF helpers that need the machine.
@@ -76,16 +60,4 @@ fn int(arg: u64) -> i64 {
 /// A negative errno or another `s32` as it comes back in r0.
 fn s32(value: i64) -> u64 {
     u64::from(value as i32 as u32)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn names_are_unique() {
-        let mut names: Vec<&str> = super::table().iter().map(|(name, _)| *name).collect();
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
 }

@@ -2,18 +2,10 @@
 
 use fairground_bpf::Memory;
 
-use super::{Kfunc, Ret, int, s32};
+use super::{Ret, int, s32};
 use crate::abi::{dsq, errno};
 use crate::dsq::DsqError;
 use crate::kernel::{DsqRef, Kernel, Slot};
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_create_dsq", create),
-    ("scx_bpf_destroy_dsq", destroy),
-    ("scx_bpf_dsq_nr_queued", nr_queued),
-    ("scx_bpf_dsq_peek", peek),
-    ("scx_bpf_dsq_reenq", reenqueue),
-];
 
 /// `SCX_REENQ_ANY`: every task; the same as no flag.
 const REENQ_ANY: u64 = 1;
@@ -22,7 +14,7 @@ const REENQ_ANY: u64 = 1;
 const ANY_NODE: i64 = -1;
 
 /// `s32 scx_bpf_create_dsq(dsq_id, node)`.
-fn create(k: &mut Kernel, _: &Memory, [id, node, ..]: [u64; 5]) -> Ret {
+pub(super) fn create(k: &mut Kernel, _: &Memory, [id, node, ..]: [u64; 5]) -> Ret {
     let node = int(node);
     let nodes = i64::from(k.topology.nodes());
     if node >= nodes || (node < 0 && node != ANY_NODE) || id & dsq::FLAG_BUILTIN != 0 {
@@ -36,13 +28,13 @@ fn create(k: &mut Kernel, _: &Memory, [id, node, ..]: [u64; 5]) -> Ret {
 }
 
 /// `scx_bpf_destroy_dsq(dsq_id)`.
-fn destroy(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+pub(super) fn destroy(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     k.destroy_dsq(id);
     Ok(0)
 }
 
 /// `s32 scx_bpf_dsq_nr_queued(dsq_id)`.
-fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+pub(super) fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     let queue = if id == dsq::LOCAL {
         Some(k.cpus[k.this_cpu as usize].local)
     } else if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
@@ -55,7 +47,7 @@ fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
 }
 
 /// `struct task_struct *scx_bpf_dsq_peek(dsq_id)` (6.19): the first task of a user queue, or NULL.
-fn peek(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+pub(super) fn peek(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     if id & dsq::FLAG_BUILTIN != 0 {
         k.error(format!("peeking disallowed on builtin DSQ {id:#x}"));
         return Ok(0);
@@ -69,7 +61,7 @@ fn peek(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
 
 /// `scx_bpf_dsq_reenq(dsq_id, flags)` (7.1): the tasks of a local or user queue go to the scheduler again, with
 /// `SCX_ENQ_REENQ`, once the callback is over.
-fn reenqueue(k: &mut Kernel, _: &Memory, [id, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn reenqueue(k: &mut Kernel, _: &Memory, [id, flags, ..]: [u64; 5]) -> Ret {
     if flags & !REENQ_ANY != 0 {
         k.error(format!("invalid SCX_REENQ flags {flags:#x}"));
         return Ok(0);

@@ -2,28 +2,11 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret, int};
+use super::{Ret, int};
 use crate::kernel::Kernel;
 
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("scx_bpf_task_running", running),
-    ("scx_bpf_task_cpu", cpu),
-    ("scx_bpf_cpu_rq", cpu_rq),
-    ("scx_bpf_locked_rq", locked_rq),
-    ("scx_bpf_cpu_curr", cpu_curr),
-    ("scx_bpf_task_set_slice", set_slice),
-    ("scx_bpf_task_set_dsq_vtime", set_vtime),
-    ("scx_bpf_now", now),
-    ("scx_bpf_nr_cpu_ids", nr_cpu_ids),
-    ("scx_bpf_nr_node_ids", nr_node_ids),
-    ("scx_bpf_cpu_node", cpu_node),
-    ("bpf_task_from_pid", from_pid),
-    ("bpf_task_acquire", same),
-    ("bpf_task_release", nothing),
-];
-
 /// `bool scx_bpf_task_running(p)`.
-fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+pub(super) fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_running")?;
     Ok(u64::from(k.runs(slot)))
 }
@@ -40,18 +23,18 @@ pub(super) fn cpu_of(k: &mut Kernel, task: u64, kfunc: &str) -> Result<u32, Trap
 }
 
 /// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
-fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+pub(super) fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     cpu_of(k, task, "scx_bpf_task_cpu").map(u64::from)
 }
 
 /// `struct rq *scx_bpf_cpu_rq(cpu)`.
-fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+pub(super) fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr))
 }
 
 /// `struct rq *scx_bpf_locked_rq()` (6.18): the run queue under whose lock the callback runs: that of the task that it
 /// is about, else of the executing CPU.
-fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     let permission = k.permission;
     if !permission.is_locked() {
         k.error("scx_bpf_locked_rq() in a callback that holds no run queue's lock");
@@ -62,55 +45,55 @@ fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
 }
 
 /// `struct task_struct *scx_bpf_cpu_curr(cpu)` (6.18).
-fn cpu_curr(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+pub(super) fn cpu_curr(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.curr_addr(cpu)))
 }
 
 /// `bool scx_bpf_task_set_slice(p, slice)` (6.19).
-fn set_slice(k: &mut Kernel, mem: &Memory, [task, slice, ..]: [u64; 5]) -> Ret {
+pub(super) fn set_slice(k: &mut Kernel, mem: &Memory, [task, slice, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_set_slice")?;
     k.task(slot).set_slice(mem, slice)?;
     Ok(1)
 }
 
 /// `bool scx_bpf_task_set_dsq_vtime(p, vtime)` (6.19).
-fn set_vtime(k: &mut Kernel, mem: &Memory, [task, vtime, ..]: [u64; 5]) -> Ret {
+pub(super) fn set_vtime(k: &mut Kernel, mem: &Memory, [task, vtime, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_set_dsq_vtime")?;
     k.task(slot).set_vtime(mem, vtime)?;
     Ok(1)
 }
 
 /// `u64 scx_bpf_now()` (6.14): the clock of the run queue while it is valid (`SCX_RQ_CLK_VALID`), else a new reading.
-fn now(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn now(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(k.clock.now_ns())
 }
 
 /// `u32 scx_bpf_nr_cpu_ids()`.
-fn nr_cpu_ids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn nr_cpu_ids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.nr_cpus()))
 }
 
 /// `u32 scx_bpf_nr_node_ids()` (6.15).
-fn nr_node_ids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn nr_node_ids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(u64::from(k.topology.nodes()))
 }
 
 /// `int scx_bpf_cpu_node(cpu)` (6.15).
-fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+pub(super) fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| u64::from(k.topology.node_of(cpu))))
 }
 
 /// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task
 /// that a program may see lives for as long as the callback.
-fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
+pub(super) fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
     let slot = k.tasks.of_pid(pid as u32);
     Ok(slot.map_or(0, |slot| k.task(slot).addr))
 }
 
-fn same(_: &mut Kernel, _: &Memory, [object, ..]: [u64; 5]) -> Ret {
+pub(super) fn same(_: &mut Kernel, _: &Memory, [object, ..]: [u64; 5]) -> Ret {
     Ok(object)
 }
 
-fn nothing(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+pub(super) fn nothing(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(0)
 }

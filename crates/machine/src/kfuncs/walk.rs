@@ -3,22 +3,10 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kfunc, Ret, s32};
+use super::{Ret, s32};
 use crate::abi::errno;
 use crate::kernel::{CgroupRef, Kernel, PostOrder, ScxState, Slot};
 use crate::layout::offsets::cgroup as field;
-
-pub(super) const KFUNCS: &[Kfunc] = &[
-    ("bpf_iter_css_new", css_new),
-    ("bpf_iter_css_next", css_next),
-    ("bpf_iter_css_destroy", destroy),
-    ("bpf_iter_css_task_new", css_task_new),
-    ("bpf_iter_css_task_next", css_task_next),
-    ("bpf_iter_css_task_destroy", destroy),
-    ("bpf_iter_task_new", task_new),
-    ("bpf_iter_task_next", task_next),
-    ("bpf_iter_task_destroy", destroy),
-];
 
 /// `BPF_CGROUP_ITER_DESCENDANTS_PRE`, `_DESCENDANTS_POST`, `_ANCESTORS_UP`.
 const DESCENDANTS_PRE: u64 = 2;
@@ -41,7 +29,7 @@ fn css_at(k: &Kernel, css: u64) -> Option<(CgroupRef, u64)> {
 }
 
 /// `int bpf_iter_css_new(it, start, flags)`.
-fn css_new(k: &mut Kernel, mem: &Memory, [it, start, order, ..]: [u64; 5]) -> Ret {
+pub(super) fn css_new(k: &mut Kernel, mem: &Memory, [it, start, order, ..]: [u64; 5]) -> Ret {
     mem.store_u64(it + START, 0)?;
     let order = u64::from(order as u32);
     let known = [DESCENDANTS_PRE, DESCENDANTS_POST, ANCESTORS_UP].contains(&order);
@@ -55,7 +43,7 @@ fn css_new(k: &mut Kernel, mem: &Memory, [it, start, order, ..]: [u64; 5]) -> Re
 }
 
 /// `struct cgroup_subsys_state *bpf_iter_css_next(it)`.
-fn css_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
+pub(super) fn css_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let Some(start) = mem.load_u64(it + START)?.checked_sub(1) else { return Ok(0) };
     let (start, met) = (CgroupRef(start as u32), mem.load_u64(it + MET)?);
     let order = mem.load_u64(it + ORDER)?;
@@ -78,7 +66,7 @@ fn css_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
 }
 
 /// `*_destroy(it)`: the iterator meets nothing more.
-fn destroy(_: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
+pub(super) fn destroy(_: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     mem.store_u64(it, 0).map(|()| 0)
 }
 
@@ -94,7 +82,7 @@ fn living(k: &Kernel, from: u32, holds: impl Fn(Slot) -> bool) -> Option<Slot> {
 const CSS_TASK_FLAGS: [u64; 3] = [0, 1, 3];
 
 /// `int bpf_iter_css_task_new(it, css, flags)`. Its only word: the cgroup plus 1, and the next task's place.
-fn css_task_new(k: &mut Kernel, mem: &Memory, [it, css, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn css_task_new(k: &mut Kernel, mem: &Memory, [it, css, flags, ..]: [u64; 5]) -> Ret {
     let known = CSS_TASK_FLAGS.contains(&u64::from(flags as u32));
     let Some((cgroup, _)) = css_at(k, css).filter(|_| known) else {
         mem.store_u64(it, 0)?;
@@ -105,7 +93,7 @@ fn css_task_new(k: &mut Kernel, mem: &Memory, [it, css, flags, ..]: [u64; 5]) ->
 }
 
 /// `struct task_struct *bpf_iter_css_task_next(it)`: the tasks of that cgroup, not of those below.
-fn css_task_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
+pub(super) fn css_task_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let word = mem.load_u64(it)?;
     let Some(cgroup) = (word >> 32).checked_sub(1) else { return Ok(0) };
     let is_there = |slot: Slot| u64::from(k.task(slot).cgroup.0) == cgroup;
@@ -123,7 +111,7 @@ const NEXT: u64 = 0;
 const ALONE: u64 = 8;
 
 /// `int bpf_iter_task_new(it, task, flags)`.
-fn task_new(k: &mut Kernel, mem: &Memory, [it, task, flags, ..]: [u64; 5]) -> Ret {
+pub(super) fn task_new(k: &mut Kernel, mem: &Memory, [it, task, flags, ..]: [u64; 5]) -> Ret {
     let flags = u64::from(flags as u32);
     mem.store_u64(it + NEXT, 0)?;
     let next = match flags {
@@ -137,7 +125,7 @@ fn task_new(k: &mut Kernel, mem: &Memory, [it, task, flags, ..]: [u64; 5]) -> Re
 }
 
 /// `struct task_struct *bpf_iter_task_next(it)`.
-fn task_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Result<u64, Trap> {
+pub(super) fn task_next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Result<u64, Trap> {
     let Some(from) = mem.load_u64(it + NEXT)?.checked_sub(1) else { return Ok(0) };
     let found = living(k, from as u32, |_| true);
     let ends = mem.load_u64(it + ALONE)? != 0;
