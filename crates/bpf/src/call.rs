@@ -63,6 +63,16 @@ impl<H: Host> Call<H> {
         unsafe { (&(*(*self.vm).state).memory, &mut *(*self.vm).host.cast::<H>()) }
     }
 
+    /// Drops the references of values that are gone.
+    pub(crate) fn drop_references(&mut self) {
+        if self.state().maps.dropped.is_empty() {
+            return;
+        }
+        // SAFETY: as in `host`.
+        let host = unsafe { &mut *(*self.vm).host.cast::<H>() };
+        self.state().drop_references(|memory, pointer| host.release(memory, pointer));
+    }
+
     /// The context that the host set before the call.
     #[inline]
     pub(crate) fn context(&self) -> Context {

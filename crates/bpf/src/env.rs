@@ -38,6 +38,11 @@ pub trait Host {
     /// `bpf_timer_cancel`: 1 if the timer was armed, 0 if not, or a negative errno.
     fn timer_cancel(&mut self, timer: u64) -> i64;
 
+    /// A value of the program is gone that owned a reference to an object of the host (`__kptr`): drops it.
+    fn release(&mut self, memory: &Memory, pointer: u64) {
+        let _ = (memory, pointer);
+    }
+
     /// `bpf_per_cpu_ptr`, `bpf_this_cpu_ptr` of a kernel variable: the guest address of the copy of `cpu`. `symbol`
     /// is the value of the variable in [`Env::ksyms`]. `None`: it is not a per-CPU variable.
     fn per_cpu_variable(&mut self, memory: &Memory, symbol: u64, cpu: u32) -> Option<u64> {

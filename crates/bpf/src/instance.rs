@@ -285,18 +285,21 @@ impl<H: Host> Instance<H> {
         self.state.maps.task_value(map, task)
     }
 
-    /// Deletes the values of the task at `addr` from all task-storage maps, as when a task exits.
-    pub fn task_storage_free(&mut self, addr: u64) {
+    /// Deletes the values of the task at `addr` from all task-storage maps, with what they own, as when a task exits.
+    pub fn task_storage_free(&mut self, host: &mut H, addr: u64) {
         // SAFETY: the control block lives as long as the instance; no program runs now.
         if let Some(task) = unsafe { (*self.vm).task_number(addr) } {
-            self.state.maps.task_storage_free(task);
+            let state = &mut *self.state;
+            state.maps.task_storage_free(&state.memory, task);
+            state.drop_references(|memory, pointer| host.release(memory, pointer));
         }
     }
 
-    /// Deletes the values of the cgroup at `addr` from all cgroup-storage maps.
-    pub fn cgroup_storage_free(&mut self, addr: u64) {
+    /// Deletes the values of the cgroup at `addr` from all cgroup-storage maps, with what they own.
+    pub fn cgroup_storage_free(&mut self, host: &mut H, addr: u64) {
         let state = &mut *self.state;
         state.maps.cgroup_storage_free(&state.memory, addr);
+        state.drop_references(|memory, pointer| host.release(memory, pointer));
     }
 
     /// The bytes of a global variable.

@@ -58,7 +58,7 @@ pub use hint::{prefetch, prefetch_start};
 pub use image::{Engine, Image, Obstacle};
 pub use instance::{Instance, MapsRef};
 pub use link::{ConfigValue, Symbols, link};
-pub use linked::{Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};
+pub use linked::{Allocated, Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};
 pub use location::{Location, SourceLine};
 pub use memory::Memory;
 pub use needs::{Lack, LackKind, MapInfo, WantedKfunc};

@@ -7,8 +7,8 @@ use crate::btf::Kind;
 use crate::core_reloc::{self, Patched, essential_name};
 use crate::error::{Fault, LoadCause, LoadError};
 use crate::helpers;
-use crate::linked::{Callee, Fixup, Function, Linked, MapDef};
-use crate::object::{CodeFunction, Extern, ExternKind, Object, Target};
+use crate::linked::{Allocated, Callee, Fixup, Function, Linked, MapDef};
+use crate::object::{CodeFunction, Extern, ExternKind, Object, Target, kptrs};
 use crate::types::TargetTypes;
 
 /// A value of the kernel's configuration.
@@ -90,15 +90,15 @@ impl<'a> Linker<'a> {
         Ok(Linked { functions, maps, kfuncs, objects })
     }
 
-    /// Bytes of every structure of the object that has a size and can be allocated.
-    fn structures(&self) -> BTreeMap<u32, u32> {
+    /// Every structure of the object that has a size and can be allocated.
+    fn structures(&self) -> BTreeMap<u32, Allocated> {
         let btf = &self.object.btf;
         let structures = btf.iter().filter(|(_, ty)| {
             matches!(ty.kind, Kind::Composite { union: false, .. }) && !ty.name.is_empty()
         });
         let sized = structures.filter_map(|(id, _)| {
             let bytes = btf.size_of(id).filter(|bytes| *bytes <= MAX_OBJECT_BYTES)?;
-            Some((id, bytes as u32))
+            Some((id, Allocated { size: bytes as u32, kptrs: kptrs(btf, id) }))
         });
         sized.collect()
     }

@@ -112,6 +112,17 @@ pub struct MapDef {
     /// first pages. For an array of maps: by element, the index of the map plus 1, or 0 for none, as 4 little-endian
     /// bytes. Empty for other maps.
     pub initial: Vec<u8>,
+    /// Byte offsets of the references that a value owns (`__kptr`).
+    pub kptrs: Vec<u32>,
+}
+
+/// A structure that an object may allocate (`bpf_obj_new`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allocated {
+    /// Its size, bytes.
+    pub size: u32,
+    /// Byte offsets of the references that it owns.
+    pub kptrs: Vec<u32>,
 }
 
 /// An object, relocated against an environment.
@@ -123,7 +134,6 @@ pub struct Linked {
     pub maps: Vec<MapDef>,
     /// Names of the host functions that the object calls, in the order of [`Callee::Kfunc`].
     pub kfuncs: Vec<String>,
-    /// Sizes of the structures that the object may allocate (`bpf_obj_new`), by BTF type identifier; empty if it
-    /// allocates none.
-    pub objects: BTreeMap<u32, u32>,
+    /// The structures that the object may allocate, by BTF type identifier; empty if it allocates none.
+    pub objects: BTreeMap<u32, Allocated>,
 }

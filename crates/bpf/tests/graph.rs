@@ -73,6 +73,12 @@ fn objects_have_a_limit() {
     assert_eq!(both("too_many"), Ok(65_536));
 }
 
+/// 180,000 objects in values that are deleted, written over or evicted, of which 65,536 may exist at a time.
+#[test]
+fn what_a_value_owns_goes_with_it() {
+    assert_eq!(both("owned_by_values"), Ok(30_000));
+}
+
 #[test]
 fn a_lock_that_is_held_is_refused() {
     assert_eq!(both("locks"), Ok(35), "-EDEADLK");

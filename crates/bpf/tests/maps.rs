@@ -210,7 +210,7 @@ fn task_storage_follows_the_task() {
             assert_eq!(instance.call(0, &[task(number)], host), Ok(1));
             assert_eq!(instance.call(1, &[task(number)], host), Ok(2));
         }
-        instance.task_storage_free(task(50));
+        instance.task_storage_free(&mut Recorder::default(), task(50));
         assert_eq!(instance.call(1, &[task(50)], host), Ok(0));
         assert_eq!(instance.call(0, &[task(50)], host), Ok(1), "storage comes back zeroed");
         assert_eq!(instance.call(1, &[task(99)], host), Ok(3));

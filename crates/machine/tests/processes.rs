@@ -1,7 +1,7 @@
 //! What it costs to make a process, to be one, to end and to be waited for, piece by piece.
 
-use crate::support::{MS, free_machine, name, policy, run, simulate, sleep, task, workload};
-use fairground_machine::MachineConfig;
+use crate::support::{MS, free_machine, name, object, policy, run, simulate, sleep, task, workload};
+use fairground_machine::{Engine, MachineConfig, Policy};
 use fairground_trace::{EventKind, TaskId, TaskState, Trace};
 use fairground_workload::{Op, Workload};
 
@@ -84,4 +84,18 @@ fn a_waiting_parent_is_woken_by_each_child_that_ends() {
         _ => None,
     });
     assert_eq!(ended, [8_000]);
+}
+
+/// 70,400 masks in the storage of 1,100 tasks, one after the other; 65,536 may exist at a time.
+#[test]
+fn what_the_storage_of_a_task_owns_goes_with_it() {
+    let masks = Policy::load(&object("masks"), Engine::Jit).unwrap_or_else(|e| panic!("{e}"));
+    let pair = Op::Loop(Some(1_100), vec![Op::Fork(1), Op::WaitChildren]);
+    let mut child = task("child", 1, vec![run(US)]);
+    child.start_ns = None;
+    let load = workload(vec![task("parent", 1, vec![pair]), child]);
+    let result = simulate(&machine(&[]), &masks, &[], &load, 10_000 * MS);
+    assert!(!result.exit.kind.is_error(), "{}", result.exit);
+    let ended = result.trace.events().filter(|e| matches!(e.kind, EventKind::Exit { .. })).count();
+    assert_eq!(ended, 1_101);
 }

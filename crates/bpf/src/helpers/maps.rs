@@ -33,11 +33,15 @@ pub(super) fn lookup_percpu<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Resu
 
 pub(super) fn update<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let cpu = call.context().cpu;
-    on_maps!(call, update, map(args[0])?, args[1], args[2], args[3], cpu).map(|code| code as u64)
+    let code = on_maps!(call, update, map(args[0])?, args[1], args[2], args[3], cpu)?;
+    call.drop_references();
+    Ok(code as u64)
 }
 
 pub(super) fn delete<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
-    on_maps!(call, delete, map(args[0])?, args[1]).map(|code| code as u64)
+    let code = on_maps!(call, delete, map(args[0])?, args[1])?;
+    call.drop_references();
+    Ok(code as u64)
 }
 
 pub(super) fn push<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
@@ -69,7 +73,9 @@ pub(super) fn task_storage_delete<H: Host>(
     args: [u64; 5],
 ) -> Result<u64, Trap> {
     let Some(task) = call.task_number(args[1]) else { return Ok(EINVAL as u64) };
-    call.state().maps.task_storage_delete(map(args[0])?, task).map(|code| code as u64)
+    let code = on_maps!(call, task_storage_delete, map(args[0])?, task)?;
+    call.drop_references();
+    Ok(code as u64)
 }
 
 pub(super) fn cgroup_storage_get<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
@@ -84,7 +90,9 @@ pub(super) fn cgroup_storage_delete<H: Host>(
     call: &mut Call<H>,
     args: [u64; 5],
 ) -> Result<u64, Trap> {
-    on_maps!(call, cgroup_storage_delete, map(args[0])?, args[1]).map(|code| code as u64)
+    let code = on_maps!(call, cgroup_storage_delete, map(args[0])?, args[1])?;
+    call.drop_references();
+    Ok(code as u64)
 }
 
 /// `bpf_for_each_map_elem(map, callback, ctx, flags)`: the number of elements visited.

@@ -10,13 +10,10 @@ use super::kfuncs::kfuncs;
 use crate::call::{Call, HelperFn};
 use crate::env::Host;
 use crate::errno::{EDEADLK, EINVAL};
-use crate::state::{MAX_HELD_LOCKS, MAX_OBJECTS, OwnedObject};
+use crate::state::{MAX_HELD_LOCKS, MAX_OBJECTS, OBJECT_ALIGN, OwnedObject};
 use crate::trap::Trap;
 
 type Ret = Result<u64, Trap>;
-
-/// Alignment of objects.
-const ALIGN: u64 = 8;
 
 kfuncs! {
     "bpf_obj_new_impl" | "bpf_obj_new" => obj_new,
@@ -51,30 +48,25 @@ fn address(pointer: u64) -> u64 {
 fn obj_new<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Ret {
     let state = call.state();
     let number = args[0] as u32;
-    let Some(bytes) = state.program.linked.objects.get(&number).copied() else {
+    let Some(structure) = state.program.linked.objects.get(&number) else {
         return Err(Trap::helper(format!("bpf_obj_new(): the object has no structure {number}")));
     };
     if state.owned.objects.len() >= MAX_OBJECTS {
         return Ok(0);
     }
-    let Ok(addr) = state.memory.alloc(u64::from(bytes), ALIGN) else { return Ok(0) };
-    state.owned.objects.insert(addr, OwnedObject { bytes, references: 1 });
+    let bytes = structure.size;
+    let Ok(addr) = state.memory.alloc(u64::from(bytes), OBJECT_ALIGN) else { return Ok(0) };
+    state.owned.objects.insert(addr, OwnedObject { number, bytes, references: 1 });
     Ok(addr)
 }
 
-/// `bpf_obj_drop_impl(object, meta)`: drops a reference; frees the object with the last one.
+/// `bpf_obj_drop_impl(object, meta)`: drops a reference; frees the object, with what it owns, with the last one.
 fn drop_object<H: Host>(call: &mut Call<H>, pointer: u64) -> Ret {
-    let state = call.state();
     let addr = address(pointer);
-    let Some(object) = state.owned.objects.get_mut(&addr) else {
+    if !call.state().drop_object(addr) {
         return Err(Trap::helper(format!("bpf_obj_drop(): no object at {addr:#x}")));
-    };
-    object.references -= 1;
-    if object.references == 0 {
-        let bytes = object.bytes;
-        state.owned.objects.remove(&addr);
-        state.memory.free(addr, u64::from(bytes), ALIGN);
     }
+    call.drop_references();
     Ok(0)
 }
 

@@ -83,10 +83,15 @@ impl Hash {
         self.find(memory, key).map(|slot| self.touched(slot, cpu))
     }
 
-    /// Deletes an element; false if the key is absent.
-    pub(super) fn delete(&mut self, memory: &Memory, key: &[u8]) -> bool {
-        let slot = self.find(memory, key);
-        slot.map(|slot| self.remove(slot)).is_some()
+    /// Whether each CPU has its own value of a key.
+    pub(super) fn is_per_cpu(&self) -> bool {
+        self.shape.copy_bytes > 0
+    }
+
+    /// The slot of the element that adding a key evicts.
+    pub(super) fn evicted(&self, memory: &Memory, key: &[u8]) -> Option<u32> {
+        let is_full = self.shape.lru && self.len == self.shape.capacity as usize;
+        (is_full && self.oldest != NONE && self.find(memory, key).is_none()).then_some(self.oldest)
     }
 
     /// Refuses a key of another size than the map's.
@@ -113,7 +118,8 @@ impl Hash {
         }
     }
 
-    fn find(&self, memory: &Memory, key: &[u8]) -> Option<u32> {
+    /// The slot of a key.
+    pub(super) fn find(&self, memory: &Memory, key: &[u8]) -> Option<u32> {
         let hash = hash(key);
         let mut slot = self.buckets[hash as usize & (self.buckets.len() - 1)];
         while slot != NONE {
@@ -167,7 +173,8 @@ impl Hash {
         Some(slot)
     }
 
-    fn remove(&mut self, slot: u32) {
+    /// Deletes the element of a slot.
+    pub(super) fn remove(&mut self, slot: u32) {
         let Link { hash, next, .. } = self.links[slot as usize];
         let bucket = hash as usize & (self.buckets.len() - 1);
         if self.buckets[bucket] == slot {

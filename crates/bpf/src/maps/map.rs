@@ -32,6 +32,8 @@ pub(super) struct Map {
     /// Bytes of a value.
     pub(super) value_size: u32,
     pub(super) max_entries: u32,
+    /// Byte offsets of the references that a value owns.
+    pub(super) kptrs: Vec<u32>,
     pub(super) kind: Kind,
 }
 

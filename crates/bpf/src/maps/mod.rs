@@ -33,6 +33,8 @@ pub(crate) struct Maps {
     maps: Vec<Map>,
     views: Vec<TaskView>,
     records: Records,
+    /// References that values owned which are gone.
+    pub(crate) dropped: Vec<u64>,
     cpus: u32,
 }
 
@@ -53,11 +55,13 @@ impl Maps {
         let mut maps = Vec::with_capacity(linked.maps.len());
         for (def, storage) in linked.maps.iter().zip(&layout.maps) {
             let kind = create::kind(def, *storage, layout, memory, config)?;
-            let name = def.name.clone();
-            maps.push(Map { name, value_size: def.value_size, max_entries: def.max_entries, kind });
+            let (name, kptrs) = (def.name.clone(), def.kptrs.clone());
+            let (value_size, max_entries) = (def.value_size, def.max_entries);
+            maps.push(Map { name, value_size, max_entries, kptrs, kind });
         }
         let views = maps.iter_mut().map(Map::task_view).collect();
-        Ok(Maps { maps, views, records: Records::default(), cpus: config.cpus })
+        let (records, dropped) = (Records::default(), Vec::new());
+        Ok(Maps { maps, views, records, dropped, cpus: config.cpus })
     }
 
     /// One view per map; empty for maps other than task storage. The pointer is valid as long as `self`.
@@ -153,9 +157,9 @@ impl Maps {
         if flags > EXIST {
             return Ok(EINVAL);
         }
+        self.drop_evicted(memory, index, key)?;
         let map = self.map(index)?;
-        let bytes = u64::from(map.value_size);
-        match &mut map.kind {
+        let at = match &mut map.kind {
             Kind::Array { .. } => {
                 let at = self.lookup(memory, index, key, cpu)?;
                 if at == 0 {
@@ -164,12 +168,11 @@ impl Maps {
                 if flags == NOEXIST {
                     return Ok(EEXIST);
                 }
-                memory.copy(value, at, bytes)?;
-                Ok(0)
+                at
             }
             Kind::Hash(hash) => {
                 let key = hash.guest_key(memory, key)?;
-                let at = match (hash.lookup(memory, key, cpu), flags) {
+                match (hash.lookup(memory, key, cpu), flags) {
                     (None, EXIST) => return Ok(ENOENT),
                     (None, _) => match hash.add(memory, key) {
                         Some(slot) => hash.value(slot, cpu),
@@ -177,13 +180,71 @@ impl Maps {
                     },
                     (Some(_), NOEXIST) => return Ok(EEXIST),
                     (Some(at), _) => at,
-                };
-                memory.copy(value, at, bytes)?;
-                Ok(0)
+                }
             }
-            Kind::Queue(queue) => queue.push(memory, value, flags == EXIST),
-            _ => Err(map.refuse("update")),
+            Kind::Queue(queue) => return queue.push(memory, value, flags == EXIST),
+            _ => return Err(map.refuse("update")),
+        };
+        self.drop_owned(memory, index, at)?;
+        let map = self.map(index)?;
+        memory.copy(value, at, u64::from(map.value_size))?;
+        // What a program owns gets into a value by `bpf_kptr_xchg` alone.
+        for offset in &map.kptrs {
+            memory.store_u64(at + u64::from(*offset), 0)?;
         }
+        Ok(0)
+    }
+
+    /// The value at a guest address gives up the references that it owns (`bpf_obj_free_fields`).
+    fn drop_owned(&mut self, memory: &Memory, index: usize, at: u64) -> Result<(), Trap> {
+        for offset in self.maps.get(index).map_or(&[][..], |map| &map.kptrs) {
+            let pointer = memory.load_u64(at + u64::from(*offset))?;
+            if pointer != 0 {
+                memory.store_u64(at + u64::from(*offset), 0)?;
+                self.dropped.push(pointer);
+            }
+        }
+        Ok(())
+    }
+
+    /// All values of an element of a hash table give up what they own.
+    fn drop_slot(&mut self, memory: &Memory, index: usize, slot: u32) -> Result<(), Trap> {
+        for cpu in 0..self.cpus {
+            let (Kind::Hash(hash) | Kind::Cgroups(hash)) = &self.maps[index].kind else { break };
+            if cpu > 0 && !hash.is_per_cpu() {
+                break;
+            }
+            let at = hash.value(slot, cpu);
+            self.drop_owned(memory, index, at)?;
+        }
+        Ok(())
+    }
+
+    /// The element that an update of a key evicts gives up what it owns.
+    fn drop_evicted(&mut self, memory: &Memory, index: usize, key: u64) -> Result<(), Trap> {
+        let map = self.map(index)?;
+        if let Kind::Hash(hash) = &map.kind
+            && !map.kptrs.is_empty()
+            && let Some(slot) = hash.evicted(memory, hash.guest_key(memory, key)?)
+        {
+            self.drop_slot(memory, index, slot)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes an element of a hash table with what it owns; false if the key is absent.
+    fn delete_key(&mut self, memory: &Memory, index: usize, key: &[u8]) -> Result<bool, Trap> {
+        let (Kind::Hash(hash) | Kind::Cgroups(hash)) = &self.maps[index].kind else {
+            return Ok(false);
+        };
+        let Some(slot) = hash.find(memory, key) else { return Ok(false) };
+        if !self.maps[index].kptrs.is_empty() {
+            self.drop_slot(memory, index, slot)?;
+        }
+        if let Kind::Hash(hash) | Kind::Cgroups(hash) = &mut self.maps[index].kind {
+            hash.remove(slot);
+        }
+        Ok(true)
     }
 
     /// `bpf_map_delete_elem`: 0 or a negative errno.
@@ -193,7 +254,7 @@ impl Maps {
             Kind::Array { .. } => Ok(EINVAL),
             Kind::Hash(hash) => {
                 let key = hash.guest_key(memory, key)?;
-                Ok(if hash.delete(memory, key) { 0 } else { ENOENT })
+                Ok(if self.delete_key(memory, index, key)? { 0 } else { ENOENT })
             }
             _ => Err(map.refuse("delete from")),
         }

@@ -55,22 +55,31 @@ impl Maps {
     }
 
     /// `bpf_task_storage_delete`: 0, or -ENOENT.
-    pub(crate) fn task_storage_delete(&mut self, index: usize, task: usize) -> Result<i64, Trap> {
+    pub(crate) fn task_storage_delete(
+        &mut self,
+        memory: &Memory,
+        index: usize,
+        task: usize,
+    ) -> Result<i64, Trap> {
         let map = self.map(index)?;
-        let Kind::Tasks { present, .. } = &mut map.kind else {
+        let Kind::Tasks { values, stride, present } = &mut map.kind else {
             return Err(map.refuse("delete a task from"));
         };
         let had = present.get_mut(task).is_some_and(|here| std::mem::take(here) == 1);
+        if had {
+            let at = *values + task as u64 * *stride;
+            self.drop_owned(memory, index, at)?;
+        }
         Ok(if had { 0 } else { ENOENT })
     }
 
-    /// Deletes a task's values from every task-storage map.
-    pub(crate) fn task_storage_free(&mut self, task: usize) {
-        for map in &mut self.maps {
-            if let Kind::Tasks { present, .. } = &mut map.kind
-                && let Some(here) = present.get_mut(task)
-            {
-                *here = 0;
+    /// Deletes a task's values from every task-storage map, with what they own.
+    pub(crate) fn task_storage_free(&mut self, memory: &Memory, task: usize) {
+        for index in 0..self.maps.len() {
+            if matches!(self.maps[index].kind, Kind::Tasks { .. }) {
+                // Values are in committed memory.
+                let deleted = self.task_storage_delete(memory, index, task);
+                debug_assert!(deleted.is_ok(), "{deleted:?}");
             }
         }
     }
@@ -112,17 +121,19 @@ impl Maps {
         cgroup: u64,
     ) -> Result<i64, Trap> {
         let map = self.map(index)?;
-        let Kind::Cgroups(hash) = &mut map.kind else {
+        if !matches!(map.kind, Kind::Cgroups(_)) {
             return Err(map.refuse("delete a cgroup from"));
-        };
-        Ok(if hash.delete(memory, &cgroup.to_ne_bytes()) { 0 } else { ENOENT })
+        }
+        let had = self.delete_key(memory, index, &cgroup.to_ne_bytes())?;
+        Ok(if had { 0 } else { ENOENT })
     }
 
-    /// Deletes a cgroup's values from every cgroup-storage map.
+    /// Deletes a cgroup's values from every cgroup-storage map, with what they own.
     pub(crate) fn cgroup_storage_free(&mut self, memory: &Memory, cgroup: u64) {
-        for map in &mut self.maps {
-            if let Kind::Cgroups(hash) = &mut map.kind {
-                hash.delete(memory, &cgroup.to_ne_bytes());
+        for index in 0..self.maps.len() {
+            if matches!(self.maps[index].kind, Kind::Cgroups(_)) {
+                let deleted = self.cgroup_storage_delete(memory, index, cgroup);
+                debug_assert!(deleted.is_ok(), "{deleted:?}");
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::elf::Elf;
+use super::kptrs::kptrs;
 use super::variables::{PlacedVariable, variables};
 use crate::btf::{Btf, Kind, Member};
 use crate::error::{Fault, LoadCause};
@@ -31,6 +32,7 @@ impl ObjectMap {
             max_entries: 1,
             flags: 0,
             initial,
+            kptrs: Vec::new(),
         };
         Self { def, value: None }
     }
@@ -113,6 +115,7 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
         max_entries: 0,
         flags: 0,
         initial: Vec::new(),
+        kptrs: Vec::new(),
     };
     for member in members {
         match member.name.as_str() {
@@ -133,6 +136,7 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
     }
     let number = number.ok_or_else(|| LoadCause::BadMap("it has no `type`".into()))?;
     def.kind = kind_of(number);
+    def.kptrs = value.map_or_else(Vec::new, |value| kptrs(btf, value));
     if def.kind == MapKind::RingBuf {
         def.max_entries = ring_bytes(def.max_entries)?;
     }

@@ -13,7 +13,7 @@ use crate::memory::Memory;
 use crate::program::Program;
 use crate::trap::{Trap, TrapKind};
 
-pub(crate) use owned::{MAX_HELD_LOCKS, MAX_OBJECTS, OwnedObject, OwnedObjects};
+pub(crate) use owned::{MAX_HELD_LOCKS, MAX_OBJECTS, OBJECT_ALIGN, OwnedObject, OwnedObjects};
 
 /// A `bpf_timer`. The host keeps the expiry times.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +66,35 @@ impl State {
     #[cold]
     pub(crate) fn out_of_fuel(&self) -> Trap {
         Trap::new(TrapKind::OutOfFuel { limit: self.config.fuel_per_call })
+    }
+
+    /// Drops a reference to the object at an address. Its last one frees it; what it owns is
+    /// [dropped](Maps::dropped) then. False: no object of the program is there.
+    pub(crate) fn drop_object(&mut self, addr: u64) -> bool {
+        let Some(object) = self.owned.objects.get_mut(&addr) else { return false };
+        object.references -= 1;
+        if object.references > 0 {
+            return true;
+        }
+        let OwnedObject { number, bytes, .. } = *object;
+        let structure = self.program.linked.objects.get(&number);
+        for offset in structure.map_or(&[][..], |structure| &structure.kptrs) {
+            // Objects are in committed memory.
+            let owned = self.memory.load_u64(addr + u64::from(*offset)).unwrap_or(0);
+            self.maps.dropped.extend((owned != 0).then_some(owned));
+        }
+        self.owned.objects.remove(&addr);
+        self.memory.free(addr, u64::from(bytes), OBJECT_ALIGN);
+        true
+    }
+
+    /// Drops the references of values that are gone; those to objects of the host with `release`.
+    pub(crate) fn drop_references(&mut self, mut release: impl FnMut(&Memory, u64)) {
+        while let Some(pointer) = self.maps.dropped.pop() {
+            if !self.drop_object(u64::from(pointer as u32)) {
+                release(&self.memory, pointer);
+            }
+        }
     }
 
     /// Releases the locks that a trapped call still held.

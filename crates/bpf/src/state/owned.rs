@@ -6,12 +6,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Objects that a program may own at the same time.
 pub(crate) const MAX_OBJECTS: usize = 1 << 16;
+/// Alignment of objects.
+pub(crate) const OBJECT_ALIGN: u64 = 8;
 /// `bpf_res_spin_lock`s that may be held at the same time: the kernel's `RES_NR_HELD`.
 pub(crate) const MAX_HELD_LOCKS: usize = 31;
 
 /// An allocated object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnedObject {
+    /// The BTF type identifier of its structure.
+    pub(crate) number: u32,
     /// Size.
     pub(crate) bytes: u32,
     /// Reference count; the object is freed at 0.

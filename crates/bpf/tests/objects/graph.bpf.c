@@ -143,3 +143,64 @@ SEC("syscall") u64 unlock_out_of_order(void *context) {
     bpf_res_spin_unlock(&lock_a);
     return 0;
 }
+
+/* What a value owns goes with it: the element, a value that is written over, one that is evicted, an object inside. */
+struct __attribute__((packed)) pair {
+    u64 key;
+    struct node __attribute__((btf_type_tag("kptr"))) *node;
+    struct inner {
+        struct pair __attribute__((btf_type_tag("kptr"))) *pair[2];
+    } inner;
+};
+
+struct {
+    __uint(type, 1);
+    __uint(max_entries, 4);
+    __type(key, u32);
+    __type(value, struct pair);
+} table SEC(".maps");
+
+struct {
+    __uint(type, 9);
+    __uint(max_entries, 2);
+    __type(key, u32);
+    __type(value, struct pair);
+} recent SEC(".maps");
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)1;
+static long (*map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*map_delete)(void *map, const void *key) = (void *)3;
+static void *(*kptr_xchg)(void *to, void *object) = (void *)194;
+
+#define NEW_PAIR() ((struct pair *)bpf_obj_new_impl(__builtin_btf_type_id(*(struct pair *)0, 0), 0))
+
+/* A value with a node, and with a pair that owns a node, too; 0 if there is no room for one. */
+static __noinline u64 fill(struct pair *value)
+{
+    struct node *node = NEW(), *inner = NEW();
+    struct pair *pair = NEW_PAIR();
+
+    if (!value || !node || !inner || !pair)
+        return 0;
+    return !kptr_xchg(&pair->node, inner) && !kptr_xchg(&value->node, node) &&
+           !kptr_xchg(&value->inner.pair[1], pair);
+}
+
+SEC("syscall") u64 owned_by_values(void *context)
+{
+    struct pair empty = {};
+    u64 done = 0;
+
+    for (u32 at = 0; at < 30000; at++) {
+        u32 key = 1;
+
+        if (map_update(&table, &key, &empty, 0) || !fill(map_lookup(&table, &key)))
+            return done;
+        if (at % 2 && map_delete(&table, &key))
+            return done;
+        if (map_update(&recent, &at, &empty, 0) || !fill(map_lookup(&recent, &at)))
+            return done;
+        done++;
+    }
+    return done;
+}

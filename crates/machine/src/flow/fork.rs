@@ -228,7 +228,7 @@ impl Machine {
         let task = self.kernel.task_mut(slot);
         let (id, addr) = (task.id, task.addr);
         let ran = std::mem::take(&mut task.sum_exec_ns);
-        self.program.task_storage_free(addr);
+        self.program.task_storage_free(&mut self.kernel, addr);
         self.kernel.reaped_exec_ns += ran;
         self.kernel.caches.forget(id);
         self.kernel.tasks.free(slot);

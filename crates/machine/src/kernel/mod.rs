@@ -386,6 +386,11 @@ impl Host for Kernel {
         i64::from(self.cancel_timer(timer))
     }
 
+    fn release(&mut self, memory: &Memory, pointer: u64) {
+        // Tasks and cgroups are not counted.
+        self.put_mask(memory, pointer);
+    }
+
     fn per_cpu_variable(
         &mut self,
         memory: &Memory,

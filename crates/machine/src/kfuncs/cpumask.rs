@@ -29,17 +29,25 @@ pub(super) fn acquire(k: &mut Kernel, _: &Memory, [mask, ..]: [u64; 5]) -> Ret {
 }
 
 pub(super) fn release(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
-    match k.owned_masks.get_mut(&mask) {
-        Some(count) if *count > 1 => *count -= 1,
-        Some(_) => {
-            k.owned_masks.remove(&mask);
-            mem.free(mask, CPUMASK_SIZE, 8);
-        }
-        None => {
-            return Err(Trap::host(format!("bpf_cpumask_release(): no mask lies at {mask:#x}")));
-        }
+    if !k.put_mask(mem, mask) {
+        return Err(Trap::host(format!("bpf_cpumask_release(): no mask lies at {mask:#x}")));
     }
     Ok(0)
+}
+
+impl Kernel {
+    /// Drops a reference to a mask that the program owns; the last one frees it. False: there is none at that address.
+    pub(crate) fn put_mask(&mut self, mem: &Memory, mask: u64) -> bool {
+        match self.owned_masks.get_mut(&mask) {
+            Some(count) if *count > 1 => *count -= 1,
+            Some(_) => {
+                self.owned_masks.remove(&mask);
+                mem.free(mask, CPUMASK_SIZE, 8);
+            }
+            None => return false,
+        }
+        true
+    }
 }
 
 /// The result "none found", a CPU that does not exist: `nr_cpu_ids`.
