@@ -1,6 +1,8 @@
 //! What it costs to make a process, to be one, to end and to be waited for, piece by piece.
 
-use crate::support::{MS, free_machine, name, object, policy, run, simulate, sleep, task, workload};
+use crate::support::{
+    MS, free_machine, name, object, policy, run, simulate, sleep, task, workload,
+};
 use fairground_machine::{Engine, MachineConfig, Policy};
 use fairground_trace::{EventKind, TaskId, TaskState, Trace};
 use fairground_workload::{Op, Workload};

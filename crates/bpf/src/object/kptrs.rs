@@ -33,7 +33,13 @@ fn collect(btf: &Btf, of: u32, offset: u64, depth: u32, found: &mut Vec<u32>) {
         }
         Kind::Composite { union: false, members, .. } => {
             for member in members.iter().filter(|member| member.bits == 0) {
-                collect(btf, member.of, offset + u64::from(member.bit_offset / 8), depth - 1, found);
+                collect(
+                    btf,
+                    member.of,
+                    offset + u64::from(member.bit_offset / 8),
+                    depth - 1,
+                    found,
+                );
             }
         }
         _ => {}
@@ -46,7 +52,9 @@ fn is_owning(btf: &Btf, mut to: u32) -> bool {
         let ty = btf.get(to);
         match ty.kind {
             Kind::TypeTag(_) if OWNING.contains(&ty.name.as_str()) => return true,
-            Kind::TypeTag(of) | Kind::Const(of) | Kind::Volatile(of) | Kind::Restrict(of) => to = of,
+            Kind::TypeTag(of) | Kind::Const(of) | Kind::Volatile(of) | Kind::Restrict(of) => {
+                to = of
+            }
             _ => return false,
         }
     }

@@ -125,7 +125,16 @@ pub(crate) fn map(
     max_entries: u32,
 ) -> MapDef {
     let name = name.to_owned();
-    MapDef { name, kind, key_size, value_size, max_entries, flags: 0, initial: vec![], kptrs: vec![] }
+    MapDef {
+        name,
+        kind,
+        key_size,
+        value_size,
+        max_entries,
+        flags: 0,
+        initial: vec![],
+        kptrs: vec![],
+    }
 }
 
 pub(crate) fn data(name: &str, read_only: bool, initial: &[u8]) -> MapDef {

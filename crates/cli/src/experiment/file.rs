@@ -217,7 +217,12 @@ impl Experiment {
             powers: &self.powers,
             gaps: &self.gaps,
             sweeps: &self.sweeps,
-            cpus: self.defaults.words.get("cpus").and_then(toml::Value::as_integer).map_or(1, |n| n as u32),
+            cpus: self
+                .defaults
+                .words
+                .get("cpus")
+                .and_then(toml::Value::as_integer)
+                .map_or(1, |n| n as u32),
         }
     }
 

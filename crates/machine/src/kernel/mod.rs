@@ -391,12 +391,7 @@ impl Host for Kernel {
         self.put_mask(memory, pointer);
     }
 
-    fn per_cpu_variable(
-        &mut self,
-        memory: &Memory,
-        symbol: u64,
-        cpu: u32,
-    ) -> Option<u64> {
+    fn per_cpu_variable(&mut self, memory: &Memory, symbol: u64, cpu: u32) -> Option<u64> {
         match symbol {
             abi::PREEMPT_COUNT_SYMBOL => Some(self.preempt_counts + 4 * u64::from(cpu)),
             // No CPU has a driver for its frequency.
