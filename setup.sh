@@ -25,8 +25,9 @@ if ((${#missing[@]})); then
   fi
   echo "Installing Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  thrice=$(dirname "$0")/thrice.sh
+  "$thrice" "${as_root[@]}" apt-get update -qq
+  "$thrice" "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
 if ! command -v cargo >/dev/null; then

@@ -52,7 +52,8 @@ echo "deb [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
 apt=(-qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$work/lists"
   -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root -o Acquire::Retries=3 -o Acquire::Languages=none)
 say "reading the package lists of Debian $suite"
-apt-get "${apt[@]}" update
+thrice=$(realpath "$(dirname "$0")/thrice.sh")
+"$thrice" apt-get "${apt[@]}" update
 
 # linux-source-X.Y of the newest kernel that sched_ext's examples come with, and the cloud kernel of the same version.
 source_package=$(apt-cache "${apt[@]}" search --names-only '^linux-source-[0-9.]+$' | awk '{print $1}' | sort -V | tail -n 1 || true)
@@ -66,7 +67,7 @@ for kind in binary image; do # The image itself; up to 6.12 its package is calle
 done
 [[ -n $kernel_package ]] || fail "Debian $suite has no cloud kernel of version $series"
 say "downloading $source_package and $kernel_package ($version, about 180 MB)"
-(cd "$work/packages" && apt-get "${apt[@]}" download "$source_package" "$kernel_package")
+(cd "$work/packages" && "$thrice" apt-get "${apt[@]}" download "$source_package" "$kernel_package")
 
 # Only the examples, libbpf's headers and the UAPI headers of the sources.
 say "unpacking"

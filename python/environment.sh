@@ -8,5 +8,5 @@ wanted=$(dirname "$0")/requirements.txt
 
 echo "Installing Python packages into $folder"
 python3 -m venv "$folder"
-"$folder/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted"
+"$(dirname "$0")/../thrice.sh" "$folder/bin/pip" install --quiet --disable-pip-version-check --requirement "$wanted"
 cp "$wanted" "$folder/requirements.txt"

@@ -6,11 +6,21 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import distributed
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+def unavailable(name: str, reason: str) -> NoReturn:
+    """Skips the test that is running, or fails it where ``name`` must be available (``tests/unavailable.sh``)."""
+    test = os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]
+    done = subprocess.run([ROOT / "tests/unavailable.sh", name, test, reason], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.fail(done.stderr)
+    pytest.skip(reason)
 
 
 class CommandLine:
@@ -41,7 +51,7 @@ def command_line() -> CommandLine:
     """The program, where ``FAIRGROUND_BINARY`` says it is."""
     binary = os.environ.get("FAIRGROUND_BINARY")
     if binary is None:
-        pytest.skip("FAIRGROUND_BINARY names no program to hold the module against")
+        unavailable("release", "FAIRGROUND_BINARY names no program to hold the module against")
     return CommandLine(binary)
 
 

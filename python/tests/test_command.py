@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, CommandLine
+from conftest import ROOT, CommandLine, unavailable
 
 import fairground
 
@@ -121,7 +121,7 @@ def test_a_run_in_a_virtual_machine_has_its_figures_and_its_events(command_line:
     kernels = json.loads(command_line.out("kernels", "list", "--format", "json"))
     cached = [row for table in kernels["tables"] for row in table["rows"] if "6.1" in str(row)]
     if not cached:
-        pytest.skip("no kernel 6.1 in the cache")
+        unavailable("kernel", "no kernel 6.1 in the cache")
     report = fairground.run_on("vm:6.1", "hogs:3", cpus=2, duration="300ms")
     assert report.exit_code == 0
     hogs = next(row for row in report["groups"].to_dicts() if row["group"] == "hog")

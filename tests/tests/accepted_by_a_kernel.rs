@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use fairground_realkernel::catalogue::Cache;
 use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, VmMode, run_command};
+use fairground_testing::unavailable;
 use fairground_tests::soak::{
     COMMAND, LOAD_PROGRAMS, PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport, WORKLOAD,
 };
@@ -44,7 +45,7 @@ fn machine(deadline: Duration) -> Option<VmConfig> {
             ..VmConfig::new(qemu, kernel, CPUS)
         }),
         Err(error) => {
-            eprintln!("skipped: no virtual machine with Linux {KERNEL} here: {error}");
+            unavailable("kernel", error);
             None
         }
     }
@@ -163,7 +164,7 @@ fn every_scheduler_survives_a_long_load() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The programs beside the own load, and their files; missing ones are skipped with a message.
+/// The programs beside the own load, and their files; missing ones are noted.
 fn load_programs() -> (Vec<Vec<String>>, Vec<GuestFile>) {
     let Ok(cache) = Cache::open() else { return (Vec::new(), Vec::new()) };
     let (mut programs, mut files) = (Vec::new(), Vec::new());
@@ -174,7 +175,7 @@ fn load_programs() -> (Vec<Vec<String>>, Vec<GuestFile>) {
                 programs.push(program.words(&packed));
                 files.extend(packed.files.into_iter().filter(|f| paths.insert(f.path.clone())));
             }
-            Err(reason) => eprintln!("a program of the load is left out: {reason}"),
+            Err(reason) => unavailable("originals", reason),
         }
     }
     (programs, files)

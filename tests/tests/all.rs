@@ -3,6 +3,7 @@
 //! Tests begin in the order of their names. The longest is in `accepted_by_a_kernel`, so that the others run beside it.
 
 mod accepted_by_a_kernel;
+mod architecture;
 mod balance_groups;
 mod balance_kinds;
 mod balance_laws;

@@ -1,6 +1,6 @@
 //! Our workloads beside the programs that they model: Debian's hackbench, stress-ng and rt-app. Both run in one
 //! deterministic guest with one CPU, on one kernel, with the same parameters, and are recorded with the same
-//! instrument. Where QEMU, the kernel or a program is missing, the tests say so and check nothing.
+//! instrument. They need QEMU, the kernel and Debian's packages.
 //!
 //! The tolerances were written down before the first run. docs/reports/benchmarks-2026-11-25.md
 //! explains the differences.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use fairground_suggest::did_you_mean;
+
 use crate::btf::Kind;
 use crate::core_reloc::{self, Patched, essential_name};
 use crate::error::{Fault, LoadCause, LoadError};
@@ -197,7 +199,7 @@ impl<'a> Linker<'a> {
         if let Some(why) = names.iter().map(|name| self.reason(name)).find(|why| !why.is_empty()) {
             return format!("calls the kernel function `{name}`{why}");
         }
-        let near = nearest(essential_name(name), self.symbols.kfuncs);
+        let near = did_you_mean(essential_name(name), self.symbols.kfuncs.iter().copied());
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         format!("calls the kernel function `{name}`, which this kernel does not have{near}")
     }
@@ -276,27 +278,4 @@ fn config_bytes(value: &ConfigValue, size: u64, text: bool) -> Result<Vec<u8>, S
         ConfigValue::Number(number) => Err(format!("the number {number} in an array of `char`")),
         ConfigValue::Text(value) => Err(format!("the text \"{value}\" in a number")),
     }
-}
-
-/// The known name with the fewest edits, if these are few enough for a typing error.
-fn nearest(name: &str, known: &[&str]) -> Option<String> {
-    const MAX_EDITS: usize = 3;
-    let distances = known.iter().map(|known| (edits(name, known), *known));
-    let (distance, nearest) = distances.min()?;
-    (distance <= MAX_EDITS).then(|| nearest.to_owned())
-}
-
-/// Insertions, deletions and replacements of bytes between two names (Levenshtein).
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

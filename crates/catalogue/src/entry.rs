@@ -1,5 +1,7 @@
 //! The entries: one file for each scheduler in `catalogue/` of the repository.
 
+use fairground_suggest::did_you_mean;
+
 use crate::FetchError;
 
 /// A scheduler that others publish.
@@ -74,9 +76,8 @@ impl Entry {
 /// There is none; the error names the nearest.
 pub fn find(name: &str) -> Result<&'static Entry, FetchError> {
     ENTRIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let edits = |entry: &&Entry| strsim::levenshtein(name, entry.name);
-        let nearest = ENTRIES.iter().min_by_key(edits).filter(|near| edits(near) <= 3);
-        FetchError::Unknown { name: name.to_owned(), nearest: nearest.map(|near| near.name) }
+        let nearest = did_you_mean(name, ENTRIES.iter().map(|entry| entry.name));
+        FetchError::Unknown { name: name.to_owned(), nearest }
     })
 }
 

@@ -1,7 +1,9 @@
-//! Completion scripts are tried in their shells, man pages in a reader. What is not installed is skipped, and said so.
+//! Completion scripts are tried in their shells, man pages in a reader. `make test` installs them.
 
 use std::fs;
 use std::process::Command;
+
+use fairground_testing::unavailable;
 
 use crate::support::{Files, success};
 
@@ -16,7 +18,7 @@ const SHELLS: [(&str, &[&str]); 4] = [
 /// What a program printed; `None`, with the reason on stdout, where it is not installed.
 fn tried(program: &str, arguments: &[&str]) -> Option<(bool, String)> {
     let Ok(output) = Command::new(program).args(arguments).env("LC_ALL", "C.UTF-8").output() else {
-        println!("skipped: no {program} here (make test-tools installs it)");
+        unavailable("shell", format!("no program `{program}`"));
         return None;
     };
     let said = [output.stdout, output.stderr].concat();

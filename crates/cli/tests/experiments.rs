@@ -1,6 +1,8 @@
 //! Experiments: those that come with fairground, and the format of sweeps.
 
-use crate::support::{Files, refusal, success};
+use fairground_testing::unavailable;
+
+use crate::support::{Files, refusal, release, success};
 
 #[test]
 fn every_experiment_is_listed_under_the_name_of_its_file() {
@@ -307,12 +309,9 @@ fn the_simulated_machine_alone_needs_no_kernel_and_says_what_it_left_out() {
 /// they claim of simulations.
 #[test]
 fn what_long_experiments_claim_of_simulations_holds() {
-    let Ok(release) = std::env::var("FAIRGROUND_RELEASE_BINARY") else {
-        println!("skipped: FAIRGROUND_RELEASE_BINARY names no release build (`make test` sets it)");
-        return;
-    };
+    let Some(release) = release() else { return };
     for name in ["cfs-devel-2007", "linux-2.6", "prt-2006", "rfs-2007"] {
-        let (code, text) = reproduced_without_kernels(&release, name);
+        let (code, text) = reproduced_without_kernels(&release.display().to_string(), name);
         let broken: Vec<&str> = text.lines().filter(|l| l.starts_with("| disagrees")).collect();
         assert_eq!((code, broken), (Some(0), vec![]), "{name}");
         assert!(text.contains("| agrees |"), "{name}\n{text}");
@@ -325,8 +324,7 @@ fn a_switch_on_a_real_kernel_is_counted_in_its_instructions() {
     let file = files.write("real.toml", REAL);
     let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
     if text.contains("real 2p: not measured: ") {
-        eprintln!("skipped: no virtual machine with Linux 7.2 here\n{text}");
-        return;
+        return unavailable("kernel", "no virtual machine with Linux 7.2; run `make kernels`");
     }
     let two = rows(&text, "2p");
     let instructions: f64 = two[1].parse().expect("a figure");

@@ -1,6 +1,6 @@
 //! Pages with charts, looked at in a real browser: what is pointed at, clicked and read is what was measured.
 //!
-//! They need Chromium; where there is none they are skipped and say so.
+//! They need Chromium.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! Timelines of pages, looked at in a real browser at the widths of a telephone, a tablet and a large screen.
 //!
-//! They need Chromium; where there is none they are skipped and say so.
+//! They need Chromium.
 
 use crate::page::{DRAWN, page_of, picture};
 use crate::support::Files;

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::support::{Files, run};
+use crate::support::{Files, release, run};
 
 /// A run that is over in a moment.
 const RUN: [&str; 5] = ["run", "hogs:3", "--duration", "50ms", "--quiet"];
@@ -15,13 +15,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 /// A binary without the feature: this build, or else the release build.
 fn binary_without_parquet() -> Option<PathBuf> {
     if cfg!(feature = "parquet") {
-        let release = std::env::var_os("FAIRGROUND_RELEASE_BINARY").map(PathBuf::from);
-        if release.is_none() {
-            println!(
-                "skipped: FAIRGROUND_RELEASE_BINARY names no build without the feature `parquet`"
-            );
-        }
-        release
+        release()
     } else {
         Some(env!("CARGO_BIN_EXE_fairground").into())
     }
@@ -48,14 +42,24 @@ fn a_build_without_parquet_names_the_feature() {
 
 #[cfg(feature = "parquet")]
 mod having {
-    use super::*;
+    use std::path::Path;
     use std::process::Command;
+
+    use fairground_testing::unavailable;
+
+    use super::*;
 
     /// Rows of each of two files and the sum of a column of the second, by an independent reader.
     const COUNTS: &str = "import sys, pyarrow.parquet as p\n\
         e, m = p.read_table(sys.argv[1]), p.read_table(sys.argv[2])\n\
         print(e.num_rows, e.column('kind').to_pylist().count('switch'), m.num_rows)\n\
         print(e.schema.metadata[b'fairground.events'].decode())";
+
+    /// The Python with the packages of `make test`, else that of the machine.
+    fn python() -> PathBuf {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python/bin/python");
+        if own.exists() { own } else { "python3".into() }
+    }
 
     /// Lines of ftrace text that are events.
     fn events_in(text: &str) -> Vec<&str> {
@@ -85,7 +89,7 @@ mod having {
         std::fs::write(&figures, &output.stdout).expect("written");
         let csv = crate::support::success(&with(&["--format", "csv"]));
 
-        let python = Command::new("python3").args(["-c", COUNTS, &events, &figures]).output();
+        let python = Command::new(python()).args(["-c", COUNTS, &events, &figures]).output();
         match python {
             Ok(python) if python.status.success() => {
                 let said = String::from_utf8_lossy(&python.stdout).into_owned();
@@ -98,9 +102,9 @@ mod having {
                 let said = String::from_utf8_lossy(&python.stderr).into_owned();
                 let reason = said.lines().last().unwrap_or_default().to_owned();
                 assert!(reason.contains("No module named"), "{said}");
-                println!("skipped: no second reader: {reason}");
+                unavailable("python", reason);
             }
-            Err(error) => println!("skipped: no second reader: python3: {error}"),
+            Err(error) => unavailable("python", error),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{Files, fairground, refusal, run, success};
+use crate::support::{Files, fairground, refusal, release, run, success};
 
 const COMPARE: [&str; 9] =
     ["compare", "hogs:3", "--cpus", "2", "--sched", "o1,cfs", "--duration", "500ms", "--quiet"];
@@ -71,10 +71,7 @@ fn they_are_the_same_each_time_and_in_every_build() {
     };
     assert!(named(first.clone(), &files) == named(drawn(&again, &COMPARE), &again), "each time");
     assert!(first == drawn(&files, &COMPARE), "and PNG to the last bit");
-    let Ok(release) = std::env::var("FAIRGROUND_RELEASE_BINARY") else {
-        println!("skipped: FAIRGROUND_RELEASE_BINARY names no release build (`make test` sets it)");
-        return;
-    };
+    let Some(release) = release() else { return };
     let folder = files.path("made/for/it");
     let output = run(
         Path::new(&release),

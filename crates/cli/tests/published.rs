@@ -1,7 +1,11 @@
 //! Published schedulers by name: fetched, built, and run unmodified in the simulated machine and in a virtual one. They
-//! need the network, curl and clang; without a network these tests say so and pass.
+//! need the network, curl and clang.
 
-use crate::support::{bootable, fairground, refusal, success};
+use std::process::Command;
+
+use fairground_testing::{thrice, unavailable};
+
+use crate::support::{bootable, refusal, success};
 
 /// Those that run on any machine with what their entries set.
 const SCHEDULERS: [&str; 9] = [
@@ -19,10 +23,11 @@ const LOAD: &str = "hogs:8 + sleepers:4";
 
 /// Fetches schedulers into the cache; false where there is no network.
 fn fetched(names: &[&str]) -> bool {
-    let output = fairground(&[&["sched", "fetch"], names].concat());
+    let mut fetch = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    let output = thrice(fetch.args(["sched", "fetch"]).args(names));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() && message.contains("could not be downloaded") {
-        println!("skipped: no network: {message}");
+        unavailable("network", message);
         return false;
     }
     assert!(output.status.success(), "{message}");
@@ -71,7 +76,7 @@ fn a_kernel_runs_published_schedulers_with_what_their_entries_set() {
 fn without_a_network_nothing_is_fetched() {
     let empty = tempfile::tempdir().expect("a folder");
     let cache = empty.path().join("cache");
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+    let output = Command::new(env!("CARGO_BIN_EXE_fairground"))
         .args(["sched", "fetch", "scx_lavd"])
         .env("FAIRGROUND_CACHE", &cache)
         // Nothing listens there.
@@ -90,7 +95,7 @@ fn what_is_not_there_is_named() {
     assert!(text.contains("did you mean `scx_lavd`?"), "{text}");
     let empty = tempfile::tempdir().expect("a folder");
     let cache = empty.path().display().to_string();
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+    let output = Command::new(env!("CARGO_BIN_EXE_fairground"))
         .args(["run", "hogs:2", "--sched", "scx_lavd"])
         .env("FAIRGROUND_CACHE", cache)
         .output()
@@ -115,7 +120,7 @@ fn the_list_has_the_state_of_each_entry_in_a_line() {
         std::fs::write(built.join("source.json"), note).expect("a note");
     }
     let list = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+        let output = Command::new(env!("CARGO_BIN_EXE_fairground"))
             .args(["sched", "list"])
             .args(arguments)
             .env("FAIRGROUND_CACHE", cache.path())

@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use fairground_testing::unavailable;
+
 use crate::support::{Files, refusal, success};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_fairground");
@@ -20,7 +22,7 @@ fn record(output: &str, command: &[&str]) -> Option<String> {
         return Some(said);
     }
     says(&said, &["help: ", "root"]);
-    println!("skipped: {said}");
+    unavailable("recording", &said);
     None
 }
 
@@ -73,7 +75,7 @@ fn record_until_full(disk_mib: u32, words: &[&str], into: &Files) -> Option<Stri
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     if ended.status.code() != Some(2) || said.contains("requires root") {
         assert_ne!(ended.status.code(), Some(0), "the disk is not full: {said}");
-        println!("skipped: {said}");
+        unavailable("recording", &said);
         return None;
     }
     Some(said)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{run, success};
+use crate::support::{release, run, success};
 
 /// Between them: a scheduler with and one without nice values, marks, signals, random draws, tunables in mid-run.
 const RUNS: [&[&str]; 3] = [
@@ -46,10 +46,7 @@ fn two_processes_print_the_same() {
 
 #[test]
 fn debug_and_release_builds_print_the_same() {
-    let Ok(release) = std::env::var("FAIRGROUND_RELEASE_BINARY") else {
-        println!("skipped: FAIRGROUND_RELEASE_BINARY names no release build (`make test` sets it)");
-        return;
-    };
+    let Some(release) = release() else { return };
     for arguments in RUNS {
         let output = run(Path::new(&release), arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

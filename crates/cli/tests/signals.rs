@@ -9,6 +9,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{Files, bootable, interruptible, success};
+use fairground_testing::unavailable;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
@@ -147,7 +148,7 @@ fn fetching_ends_with_its_tools_and_leaves_the_cache_as_it_was() {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("executable");
     }
     if !Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").is_file() {
-        return println!("skipped: no keys of Debian's archive");
+        return unavailable("kernel", "no keys of Debian's archive");
     }
     for command in [&["kernels", "fetch", "newest"][..], &["sched", "fetch", "scx_lavd"]] {
         for signal in SIGNALS {
@@ -207,7 +208,7 @@ fn recordings_end_and_are_kept() {
             });
             if status.is_some() {
                 assert!(said().contains("root"), "{what}: {}", said());
-                return println!("skipped: {}", said());
+                return unavailable("recording", said());
             }
             std::thread::sleep(Duration::from_millis(500));
             kill(Pid::from_raw(id as i32), signal).expect("it is there");

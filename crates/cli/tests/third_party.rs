@@ -1,8 +1,9 @@
 //! Third-party objects: the kernel's own examples, in the simulated machine and in a virtual one, from the
-//! same bytes. `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these
-//! tests say so and pass.
+//! same bytes. `make third-party` builds them into the cache, `make kernels` fetches the kernel.
 
 use std::path::{Path, PathBuf};
+
+use fairground_testing::unavailable;
 
 use crate::support::{Files, bootable, fairground, refusal, success};
 
@@ -16,7 +17,8 @@ fn cache() -> Option<PathBuf> {
     if cache.join("version").is_file() {
         return Some(cache);
     }
-    println!("skipped: {} holds no objects; run `make third-party`", cache.display());
+    let reason = format!("{} holds no objects; run `make third-party`", cache.display());
+    unavailable("third-party", reason);
     None
 }
 

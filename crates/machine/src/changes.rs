@@ -1,11 +1,11 @@
 //! Settings of a run, resolved: which variable, cgroup, group of tasks or CPU is meant, and what it becomes.
 
 use fairground_bpf::{Global, Instance, Trap};
+use fairground_suggest::nearest;
 use fairground_workload::Bandwidth;
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
 
 use crate::kernel::{CgroupRef, Cgroups, Control, Hotplug, Kernel};
-use crate::settings;
 use crate::settings::{Meanings, Patch, switch};
 use crate::{MachineError, Policy, Setting, SettingError, Topology};
 
@@ -162,7 +162,7 @@ fn unknown<'n>(
     name: &str,
     known: impl Iterator<Item = &'n str>,
 ) -> SettingError {
-    let problem = match settings::nearest(name, known).as_slice() {
+    let problem = match nearest(name, known).as_slice() {
         [] => format!("the workload has no {kind} at all"),
         [one] => format!("the workload has no {kind} `{name}`; did you mean `{one}`?"),
         many => {

@@ -8,7 +8,9 @@ mod calls;
 mod presets;
 mod table;
 
-use crate::settings::{nearest, suggestion};
+use fairground_suggest::nearest;
+
+use crate::settings::suggestion;
 pub(crate) use calls::Price;
 use presets::{PRESETS, PresetFile};
 use table::COSTS;

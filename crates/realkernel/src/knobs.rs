@@ -6,12 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::job::Knob;
+use fairground_suggest::did_you_mean;
 
-/// Maximum number of names that an error suggests.
-const NEAR_MAX: usize = 3;
-/// Minimum similarity of a suggested name, 0 to 1.
-const NEAR_SIMILARITY: f64 = 0.5;
+use crate::job::Knob;
 
 /// Why a knob could not be set.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +16,13 @@ pub enum KnobError {
     /// The kernel has no such feature or tunable.
     #[error(
         "this kernel has no feature or tunable `{name}`{}",
-        if near.is_empty() { String::new() } else { format!("\n  help: did you mean {}?", near.join(", ")) }
+        near.as_ref().map(|near| format!("\n  help: did you mean {near}?")).unwrap_or_default()
     )]
     Unknown {
         /// The requested name.
         name: String,
-        /// Similar names that it has, the most similar first.
-        near: Vec<String>,
+        /// The name that it may mean.
+        near: Option<String>,
     },
     /// Neither of the folders can be read.
     #[error("cannot read the features and tunables of the kernel's scheduler: {path}: {error}\n  \
@@ -196,20 +193,11 @@ impl Knobs {
         Ok(Found { file, wanted, now })
     }
 
-    fn near(&self, name: &str, mut known: Vec<String>) -> Vec<String> {
+    fn near(&self, name: &str, mut known: Vec<String>) -> Option<String> {
         for folder in [&self.folders.debug, &self.folders.sysctl] {
             known.extend(files(folder));
         }
-        let likeness = |other: &str| {
-            strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase())
-        };
-        let mut near: Vec<(f64, String)> = known
-            .into_iter()
-            .map(|other| (likeness(&other), other))
-            .filter(|(likeness, _)| *likeness >= NEAR_SIMILARITY)
-            .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        near.into_iter().map(|(_, name)| name).take(NEAR_MAX).collect()
+        did_you_mean(name, known.iter().map(String::as_str)).map(str::to_owned)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::rig::{RUNNER, library};
 use fairground_realkernel::Outcome;
 use fairground_realkernel::catalogue::Cache;
 use fairground_realkernel::vm::{VmConfig, run_in_vm};
+use fairground_testing::unavailable;
 use fairground_workload::from_spec;
 
 /// Each benchmark with small parameters, and whether its progress is counted in marks.
@@ -79,7 +80,7 @@ fn every_benchmark_runs_in_one_guest() {
         let (qemu, found) = match found {
             Ok(found) => found,
             Err(error) => {
-                eprintln!("skipped: {error}");
+                unavailable("kernel", error);
                 continue;
             }
         };

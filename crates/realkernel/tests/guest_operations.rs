@@ -6,6 +6,7 @@ use fairground_realkernel::Outcome;
 use fairground_realkernel::catalogue::Cache;
 use fairground_realkernel::job::Knob;
 use fairground_realkernel::vm::{VmConfig, run_in_vm};
+use fairground_testing::unavailable;
 
 /// Runs on a kernel of the catalogue, with 2 CPUs; `None` if there is none.
 fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {
@@ -14,7 +15,7 @@ fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {
     let (qemu, kernel) = match found {
         Ok(found) => found,
         Err(error) => {
-            eprintln!("skipped: {error}");
+            unavailable("kernel", error);
             return None;
         }
     };

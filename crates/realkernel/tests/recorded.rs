@@ -5,13 +5,13 @@ use std::fs;
 
 use crate::rig::{is_root, library};
 use fairground_realkernel::job::{Knob, RecordingJob, TRACE_FILE};
+use fairground_testing::unavailable;
 use fairground_trace::EventKind;
 
 #[test]
 fn marks_and_changes_are_in_the_recording() {
     if !is_root() {
-        eprintln!("skipped: recording takes root");
-        return;
+        return unavailable("recording", "recording takes root");
     }
     let value = fs::read_to_string("/proc/sys/kernel/sched_rr_timeslice_ms").expect("the sysctl");
     let mut bench = library("slice:4,report=100ms").millis(1_000);

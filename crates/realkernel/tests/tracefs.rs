@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
+use fairground_testing::unavailable;
 use fairground_trace::{Call, Event, EventKind, Origin, OriginTarget, Policy, TaskId, Trace};
 
 /// Starts a recording, or prints why this machine cannot.
@@ -14,7 +15,7 @@ fn recorder(job: &RecordingJob) -> Option<Recorder> {
     match Recorder::start(job) {
         Ok(recorder) => Some(recorder),
         Err(e @ (RecordError::NoTracefs { .. } | RecordError::NotPermitted { .. })) => {
-            println!("skipped: {e}");
+            unavailable("recording", e);
             None
         }
         Err(e) => panic!("{e}"),
@@ -144,7 +145,7 @@ fn calls_are_recorded_by_their_entries_and_exits() {
         entries.count()
     };
     if of(Call::Read) == 0 {
-        return println!("skipped: this kernel has no events of system calls");
+        return unavailable("recording", "this kernel has no events of system calls");
     }
     for call in [Call::Write, Call::Sleep, Call::WaitChild] {
         assert!(of(call) > 0, "{call:?}");

@@ -9,6 +9,7 @@ use crate::rig::{
     Bench, RUNNER, cgroup_tree, cgroups, is_root, kill, library, parent, processes, toml, until,
 };
 use fairground_realkernel::job::{HOLD_NS_MAX, JOB_FILE, Knob, OUTCOME_FILE};
+use fairground_testing::unavailable;
 
 /// A sysctl that every kernel has and that does not affect other tests: the slice of SCHED_RR tasks.
 const SYSCTL: &str = "sched_rr_timeslice_ms";
@@ -102,8 +103,7 @@ fn the_deadline_ends_everything() {
 #[test]
 fn control_groups_share_by_weight_and_are_removed() {
     let Some(tree) = cgroup_tree().filter(|_| is_root()) else {
-        eprintln!("skipped: control groups need root and a tree with the cpu controller");
-        return;
+        return unavailable("control-groups", "no root, or no tree with the cpu controller");
     };
     let bench = library("containers:fgheavy=400:2 fglight=100:2").millis(1_500);
     let outcome = bench.run();
@@ -120,8 +120,7 @@ fn control_groups_share_by_weight_and_are_removed() {
 #[test]
 fn a_killed_runner_leaves_no_control_group() {
     let Some(tree) = cgroup_tree().filter(|_| is_root()) else {
-        eprintln!("skipped: control groups need root and a tree with the cpu controller");
-        return;
+        return unavailable("control-groups", "no root, or no tree with the cpu controller");
     };
     let bench = library("containers:fgkilled=300:2").millis(100_000);
     let mut shell = bench.start_below_shell();
@@ -135,8 +134,7 @@ fn a_killed_runner_leaves_no_control_group() {
 #[test]
 fn knobs_are_set_during_the_run_and_restored() {
     if !is_root() {
-        eprintln!("skipped: the kernel's tunables take root");
-        return;
+        return unavailable("root", "the kernel's tunables are root's");
     }
     let before = sysctl();
     let mut bench = long_run("fg-test-d").millis(700);

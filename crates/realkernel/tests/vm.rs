@@ -15,6 +15,7 @@ use fairground_realkernel::run::INFO_COMMAND;
 use fairground_realkernel::vm::{
     GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,
 };
+use fairground_testing::unavailable;
 
 /// A machine with the kernel `name` and the runner as its program; `None`, with a message, if it is not available.
 fn machine(name: &str, cpus: u32) -> Option<VmConfig> {
@@ -27,9 +28,7 @@ fn machine(name: &str, cpus: u32) -> Option<VmConfig> {
             Some(config)
         }
         Err(error @ (CatalogueError::NotFetched { .. } | CatalogueError::NoQemu { .. })) => {
-            eprintln!(
-                "skipped: no QEMU or no kernel {name}: run `fairground kernels fetch` ({error})"
-            );
+            unavailable("kernel", error);
             None
         }
         Err(error) => panic!("{error}"),

@@ -52,14 +52,3 @@ impl fmt::Display for Failure {
         }
     }
 }
-
-/// The nearest of `candidates` to a mistyped `name`, as a remedy.
-pub fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const SIMILAR_ENOUGH: f64 = 0.5;
-    let similarity = strsim::normalized_damerau_levenshtein;
-    candidates
-        .map(|c| (similarity(&name.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(score, _)| *score > SIMILAR_ENOUGH)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, c)| c)
-}

@@ -38,7 +38,8 @@ mod verdict;
 
 pub use captured::{CapturedDifference, captured_differences, captured_profile, object_within};
 pub use execute::{Ran, RunPlan, Simulation, Simulations, one_scheduler};
-pub use failure::{Failure, did_you_mean};
+pub use failure::Failure;
+pub use fairground_suggest::did_you_mean;
 pub use follow::{
     Agreement, DecidedBy, Decision, Difference, Differences, FollowPlan, Followed,
     Kind as DifferenceKind, Known, Verdict as FollowVerdict,

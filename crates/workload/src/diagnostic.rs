@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use fairground_suggest::did_you_mean;
+
 use crate::limits::PROBLEMS_SHOWN_MAX;
 
 /// Characters of a source line that an excerpt shows.
@@ -181,27 +183,13 @@ fn excerpt(line: &str, column: usize, width: usize) -> (String, String) {
     (shown, format!("{}{}", " ".repeat(offset), "^".repeat(width)))
 }
 
-/// The known word that is most similar to the written one, if one is similar.
-pub(crate) fn nearest<'w>(
-    written: &str,
-    known: impl IntoIterator<Item = &'w str>,
-) -> Option<&'w str> {
-    known
-        .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(written, word), word))
-        .filter(|&(distance, word)| distance <= word.chars().count().max(3) / 3 + 1)
-        .min_by_key(|&(distance, _)| distance)
-        .filter(|&(distance, word)| distance < word.chars().count())
-        .map(|(_, word)| word)
-}
-
 /// ``did you mean `x`?`` or the list of known words.
 pub(crate) fn suggestion<'w>(
     written: &str,
     known: impl IntoIterator<Item = &'w str> + Clone,
     kind: &str,
 ) -> String {
-    if let Some(word) = nearest(written, known.clone()) {
+    if let Some(word) = did_you_mean(written, known.clone()) {
         return format!("did you mean `{word}`?");
     }
     let all: Vec<String> = known.into_iter().take(24).map(|word| format!("`{word}`")).collect();

@@ -12,6 +12,7 @@ use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, run_command};
 use fairground_realkernel::{Job, Outcome};
+use fairground_testing::unavailable;
 use fairground_tests::debian::{DebianProgram, HACKBENCH, RT_APP, STRESS_NG};
 use fairground_tests::originals::{COMMAND, KIB_PER_CPU, PLAN_FILE, Plan, Run, What};
 use fairground_trace::Trace;
@@ -211,17 +212,17 @@ impl Pair {
     }
 }
 
-/// Both sides of a pair: the program's and ours. `None`: not available, with the reason on stderr.
+/// Both sides of a pair: the program's and ours. `None`: not available, with the reason noted.
 pub(crate) fn pair(name: &str) -> Option<(Seen, Seen)> {
     let guest = match &*GUEST {
         Ok(guest) => guest,
         Err(reason) => {
-            eprintln!("skipped: no virtual machine with Linux {KERNEL} here: {reason}");
+            unavailable("kernel", reason);
             return None;
         }
     };
     if let Some((_, reason)) = guest.left_out.iter().find(|(pair, _)| *pair == name) {
-        eprintln!("skipped: {reason}");
+        unavailable("originals", reason);
         return None;
     }
     let pair = PAIRS.iter().find(|pair| pair.name == name).expect("a pair of the table");

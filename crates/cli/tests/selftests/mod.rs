@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use fairground_testing::unavailable;
 use serde_json::Value;
 
 use crate::support::pages::root;
@@ -32,7 +33,8 @@ fn cache() -> Option<PathBuf> {
     if cache.join("selftests").is_dir() {
         return Some(cache);
     }
-    println!("skipped: {} has no tests of sched_ext; run `make third-party`", cache.display());
+    let reason = format!("{} has no tests of sched_ext; run `make third-party`", cache.display());
+    unavailable("third-party", reason);
     None
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use fairground_testing::unavailable;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -37,10 +38,10 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Opens a page and waits until its script has run; `None`, with the reason on stdout, where there is no browser.
+    /// Opens a page and waits until its script has run; `None`, with the reason noted, where there is no browser.
     pub(crate) fn open(page: &Path) -> Option<Self> {
         let Some(path) = BROWSERS.iter().find(|path| Path::new(path).exists()) else {
-            println!("skipped: no Chromium at any of {BROWSERS:?}");
+            unavailable("browser", format!("no Chromium at any of {BROWSERS:?}"));
             return None;
         };
         let profile = TempDir::new().expect("a folder for the browser");

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use fairground_testing::unavailable;
 use tempfile::TempDir;
 
 use crate::support::console::{ABILITIES, EXEMPT, LONG, SLOW, TERMINAL};
@@ -122,7 +123,14 @@ impl Build {
         let said = Command::new(&binary).args(asked).output().expect("doctor starts");
         let ready = ready_abilities(&String::from_utf8_lossy(&said.stdout));
         for ability in ABILITIES.iter().filter(|ability| !ready.contains(*ability)) {
-            eprintln!("skipped: blocks marked `{ability}`: see `fairground doctor {ability}`");
+            let name = match *ability {
+                "fetch" => "network",
+                "vm" | "vm-load" => "kernel",
+                "record" => "recording",
+                _ => "sched-ext",
+            };
+            let reason = format!("blocks marked `{ability}`: see `fairground doctor {ability}`");
+            unavailable(name, reason);
         }
         Build { binary, quick: true, ready, also, ..Build::debug() }
     }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fairground_realkernel::catalogue::Cache;
+use fairground_testing::unavailable;
 use tempfile::TempDir;
 
 /// The output of the binary under test.
@@ -27,7 +28,7 @@ pub(crate) fn interruptible() -> Command {
     command
 }
 
-/// The name of a kernel with sched_ext that a virtual machine can boot here; `None`, with the reason on stdout, where
+/// The name of a kernel with sched_ext that a virtual machine can boot here; `None`, with the reason noted, where
 /// there is none.
 pub(crate) fn bootable() -> Option<&'static str> {
     const KERNEL: &str = "newest";
@@ -38,10 +39,20 @@ pub(crate) fn bootable() -> Option<&'static str> {
     match found {
         Ok(_) => Some("vm:newest"),
         Err(error) => {
-            println!("skipped: no virtual machine with the kernel `{KERNEL}` here: {error}");
+            unavailable("kernel", error);
             None
         }
     }
+}
+
+/// The release build that `make test` names; `None`, with the reason noted, where it names none.
+pub(crate) fn release() -> Option<PathBuf> {
+    const VARIABLE: &str = "FAIRGROUND_RELEASE_BINARY";
+    let release = std::env::var_os(VARIABLE).map(PathBuf::from);
+    if release.is_none() {
+        unavailable("release", format!("{VARIABLE} names no release build (`make test` sets it)"));
+    }
+    release
 }
 
 /// The output of any build of the binary.

@@ -10,6 +10,7 @@ mod words;
 use std::borrow::Cow;
 
 use fairground_bpf::{Global, GlobalType, Types};
+use fairground_suggest::nearest;
 
 use crate::Topology;
 pub use expect::{Expectation, NamedValue, Unmet, VariablePart};
@@ -314,33 +315,6 @@ fn unit_ns(tagged: Option<&str>, name: &str) -> Option<u64> {
         "us" => Some(1_000),
         "ms" => Some(1_000_000),
         _ => None,
-    }
-}
-
-/// The name nearest to a misspelt one, if it is near enough.
-fn nearest_one<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    match nearest(name, known).as_slice() {
-        [one] if strsim::levenshtein(name, one) <= (name.len() / 3).max(2) => Some(one.clone()),
-        _ => None,
-    }
-}
-
-/// How many names are similar to one that takes many edits.
-const NEAREST_MAX: usize = 3;
-
-/// The name nearest to a misspelt one, if it takes few edits; else the nearest three. A name that contains the
-/// misspelt one is nearer than any other.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let name = name.to_ascii_lowercase();
-    let edits = |other: &str| strsim::levenshtein(&name, &other.to_ascii_lowercase());
-    let mut ranked: Vec<(usize, &str)> = known.map(|other| (edits(other), other)).collect();
-    ranked.sort_unstable();
-    match ranked.first() {
-        Some((edits, first)) if *edits <= (name.len() / 3).max(2) => vec![(*first).to_owned()],
-        _ => {
-            ranked.sort_by_key(|(_, other)| !other.to_ascii_lowercase().contains(&name));
-            ranked.into_iter().take(NEAREST_MAX).map(|(_, other)| other.to_owned()).collect()
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Paths to parts of a variable: `x[1].y`, `x[0..3]`, `x[*].y[cpus]`.
 
 use fairground_bpf::{GlobalType, Types};
+use fairground_suggest::did_you_mean;
 
 use super::words::Words;
-use super::{LISTED_MAX, listed, nearest_one};
+use super::{LISTED_MAX, listed};
 
 /// Maximum parts of a variable that one setting writes.
 const PLACES_MAX: u64 = 1 << 20;
@@ -144,7 +145,7 @@ impl Places {
         };
         let members = types.members(*id);
         let Some(member) = members.iter().find(|member| member.name == name) else {
-            let near = nearest_one(name, members.iter().map(|member| member.name.as_str()));
+            let near = did_you_mean(name, members.iter().map(|member| member.name.as_str()));
             return Err(match near {
                 Some(near) => format!("`{here}` has no member `{name}`; did you mean `{near}`?"),
                 None => {

@@ -252,6 +252,7 @@ mod tests {
     use std::sync::{Arc, Condvar, Mutex};
     use std::time::Duration;
 
+    use fairground_testing::unavailable;
     use nix::sys::eventfd::EventFd;
 
     use super::*;
@@ -290,18 +291,16 @@ mod tests {
     fn what_is_told_waits_for_the_teller_to_sleep_and_pauses_do_not_end() {
         let offered = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail");
         if !offered.is_ok_and(|actions| actions.contains("user_notif")) {
-            eprintln!(
-                "skipped: this kernel has no user notification of filtered system calls (Linux 5.0)"
-            );
-            return;
+            let reason = "no user notification of filtered system calls (Linux 5.0)";
+            return unavailable("user-notification", reason);
         }
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(["--exact", "vm::conductor::tests::conducted", "--nocapture"]);
         command.env(CONDUCTED, "1").stdout(Stdio::piped()).stderr(Stdio::piped());
         let conductor = Conductor::attach(&mut command).expect("a thread and a pipe");
         if conductor.thread.is_none() {
-            eprintln!("skipped: descriptors of other processes cannot be copied here");
-            return;
+            let reason = "descriptors of other processes cannot be copied here";
+            return unavailable("user-notification", reason);
         }
         let answer = command.output().expect("it runs");
         // First, so that the conductor ends whatever is found below.

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fairground_bpf::Object;
 use fairground_machine::{Policy, PolicyError};
 use fairground_realkernel::files::{OBJECT_BYTES_MAX, read_file};
+use fairground_suggest::did_you_mean;
 
 use super::build::{SOURCE_END, bytes_of_source};
 use super::published::object_of;
 use super::scheduler::CompileFor;
 use super::split_set;
-use crate::failure::{Failure, did_you_mean};
+use crate::failure::Failure;
 
 /// Objects that are kept for further runs; beyond, the one that was used longest ago is dropped.
 const KEPT_MAX: usize = 16;

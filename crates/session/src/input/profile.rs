@@ -50,6 +50,7 @@ use std::path::{Path, PathBuf};
 use fairground_bpf::Object;
 use fairground_machine::{Meanings, Setting, SettingError, Topology, Words, root_of};
 use fairground_realkernel::files::read_text;
+use fairground_suggest::did_you_mean;
 use serde::Deserialize;
 
 pub(crate) use applied::Applied;
@@ -58,7 +59,7 @@ use super::assignment::{Value, sort};
 use super::part::{Part, Programs};
 use super::published::without_options;
 use super::split_set;
-use crate::failure::{Failure, did_you_mean};
+use crate::failure::Failure;
 
 /// A profile file, strict: an unknown key is an error with its line.
 #[derive(Clone, Debug, Deserialize)]

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use clap::ValueEnum;
+use fairground_suggest::did_you_mean;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::RunSpec;
-use crate::failure::did_you_mean;
 
 /// A name that no spec has, or a value that its name does not take.
 #[derive(Clone, Debug, PartialEq)]
