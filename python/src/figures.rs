@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use fairground_analysis::metric::{self, Unit, Value};
+use fairground_analysis::metric::{self, MetricValue, Unit};
 use fairground_analysis::{Analysis, Figures};
 
 /// A column and what it is called.
@@ -49,8 +49,9 @@ pub(crate) fn booleans(name: &str, values: Vec<bool>) -> Column {
 }
 
 /// A column of measured values; null is "not measured".
-pub(crate) fn values(name: &str, values: impl IntoIterator<Item = Option<Value>>) -> Column {
-    let array: Float64Array = values.into_iter().map(|value| value.map(Value::as_f64)).collect();
+pub(crate) fn values(name: &str, values: impl IntoIterator<Item = Option<MetricValue>>) -> Column {
+    let array: Float64Array =
+        values.into_iter().map(|value| value.map(MetricValue::as_f64)).collect();
     (Field::new(name, DataType::Float64, true), Arc::new(array))
 }
 
@@ -113,7 +114,10 @@ pub(crate) fn cgroups(analysis: &Analysis) -> Result<RecordBatch, ArrowError> {
         texts("cgroup", cgroups.iter().map(|cgroup| Some(&cgroup.path))),
         numbers("weight", cgroups.iter().map(|cgroup| cgroup.weight)),
         large_numbers("tasks", cgroups.iter().map(|cgroup| Some(cgroup.figures.tasks))),
-        values("jain_within", cgroups.iter().map(|cgroup| cgroup.jain_index.map(Value::Float))),
+        values(
+            "jain_within",
+            cgroups.iter().map(|cgroup| cgroup.jain_index.map(MetricValue::Float)),
+        ),
     ];
     columns.extend(of_figures(cgroups.iter().map(|cgroup| &cgroup.figures)));
     table(columns, HashMap::new())

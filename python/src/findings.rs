@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use fairground_analysis::diagnose::{Diagnosis, Evidence, Fact, Finding};
-use fairground_analysis::metric::Value;
+use fairground_analysis::metric::MetricValue;
 
 use crate::figures::{self, large_numbers, table, texts};
 
@@ -46,12 +46,12 @@ pub(crate) fn not_judged(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     all.map(|(rule, why)| (rule.name().to_owned(), (*why).to_owned())).collect()
 }
 
-fn value(fact: &Fact) -> Option<Value> {
+fn value(fact: &Fact) -> Option<MetricValue> {
     match fact {
         Fact::Ns(number) | Fact::Count(number) | Fact::Ppm(number) => {
-            Some(Value::Int((*number).try_into().unwrap_or(i64::MAX)))
+            Some(MetricValue::Int((*number).try_into().unwrap_or(i64::MAX)))
         }
-        Fact::MilliPerSecond(milli) => Some(Value::Float(*milli as f64 / 1e3)),
+        Fact::MilliPerSecond(milli) => Some(MetricValue::Float(*milli as f64 / 1e3)),
         Fact::Text(_) => None,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
-use fairground_analysis::metric::{self, Value};
+use fairground_analysis::metric::{self, MetricValue};
 use fairground_session::{Outcome, RunSpec};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -29,7 +29,7 @@ struct Row {
     of: Option<String>,
     metric: Option<String>,
     unit: Option<&'static str>,
-    value: Option<Value>,
+    value: Option<MetricValue>,
 }
 
 /// Every metric of the machine and of each group.

@@ -12,7 +12,7 @@ use crate::figures::{table, texts, values};
 use crate::run::{Run, carry_out};
 use crate::table::Table;
 use crate::words::{Checked, Scheduler, spec_of};
-use fairground_analysis::metric::Value;
+use fairground_analysis::metric::MetricValue;
 
 /// The scheduler that made a recording, as far as it tells: its name with a parameter set, and its settings.
 ///
@@ -58,7 +58,7 @@ pub(crate) fn replay(
 #[pyfunction]
 pub(crate) fn near(recording: &Run, replayed: &Run) -> PyResult<Table> {
     let all = nearness(&recording.analysis, &replayed.analysis);
-    let off = |one: &Closeness| one.off_percent.map(Value::Float);
+    let off = |one: &Closeness| one.off_percent.map(MetricValue::Float);
     let columns = vec![
         texts("metric", all.iter().map(|one| Some(&one.what))),
         values("off_percent", all.iter().map(off)),

@@ -27,7 +27,7 @@ pub(crate) struct TaskAccount {
     pub(crate) weight: u32,
     /// Its cgroup, by number in the trace; 0 where the trace has none.
     pub(crate) cgroup: usize,
-    /// What it got in the cgroups that it left, in order; complete at the end for a task that moved.
+    /// Its figures in the cgroups that it left, in order; complete at the end for a task that moved.
     pub(crate) pieces: Vec<(usize, Figures)>,
     /// Run time in those, ns.
     moved_run_ns: u64,

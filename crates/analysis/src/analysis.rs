@@ -29,7 +29,7 @@ pub struct Analysis {
     pub series: Option<Series>,
     /// Changes of tunables in the window.
     pub params: Vec<ParamChange>,
-    /// What is contradictory or missing in the trace.
+    /// Contradictions and losses in the trace.
     pub irregularities: Irregularities,
 }
 
@@ -53,7 +53,7 @@ pub struct TaskMetrics {
     /// How long it has been waiting for a CPU when the window ends, ns: since the wait began, or since the last
     /// loss of events; `None` when it does not wait.
     pub waiting_ns: Option<u64>,
-    /// What it got and did.
+    /// Its figures.
     pub figures: Figures,
 }
 
@@ -75,7 +75,7 @@ pub struct NeverRan {
 pub struct GroupMetrics {
     /// The common part of the name.
     pub name: String,
-    /// What they got and did together.
+    /// Their figures together.
     pub figures: Figures,
 }
 
@@ -171,7 +171,7 @@ impl Analysis {
             .filter(move |task| task.name == name || GroupMetrics::name_of(&task.name) == name)
     }
 
-    /// What tells each task from the others, in the order of [`Analysis::tasks`]: its name; `name[pid]` where several
+    /// The names that tell tasks apart, in the order of [`Analysis::tasks`]: its name; `name[pid]` where several
     /// tasks have that name; `name[pid]#2` for the second task of a pid that was used again.
     pub fn task_labels(&self) -> Vec<String> {
         let (mut named, mut seen) = (BTreeMap::new(), BTreeMap::new());

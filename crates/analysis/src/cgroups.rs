@@ -17,7 +17,7 @@ pub struct CgroupMetrics {
     pub level: u32,
     /// `cpu.weight` at the end of the window; `None` for the root, and where the trace does not say.
     pub weight: Option<u32>,
-    /// What its tasks got and did together. [`Figures::tasks`] counts each task that was ever there once. The
+    /// The figures of its tasks together. [`Figures::tasks`] counts each task that was ever there once. The
     /// figures of one task that moved are divided at the move, so that they do not add up to the window.
     pub figures: Figures,
     /// How evenly its tasks got what they were due: Jain's index over run time / fluid service of its tasks. `None`
@@ -61,7 +61,7 @@ pub(crate) fn metrics(
     groups
 }
 
-/// What a task got in each group that it was in or below, each once.
+/// The figures of a task in each group that it was in or below, each once.
 fn inclusive(task: &TaskAccount, parents: &[Option<usize>]) -> Vec<(usize, Figures)> {
     let above = |from: usize| std::iter::successors(Some(from), |at| parents[*at]);
     if task.pieces.is_empty() {

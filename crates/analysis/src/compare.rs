@@ -1,6 +1,6 @@
 //! Several runs side by side.
 
-use crate::metric::{self, Unit, Value};
+use crate::metric::{self, MetricValue, Unit};
 use crate::{Analysis, Figures};
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub struct ComparisonRow {
     /// The unit of the values.
     pub unit: Unit,
     /// The values by column; `None` is "not measured" or, for a group, "not in this run".
-    pub values: Vec<Option<Value>>,
+    pub values: Vec<Option<MetricValue>>,
 }
 
 impl ComparisonRow {

@@ -1,9 +1,9 @@
 //! The figures of a task, or of a group of tasks.
 
 use crate::Samples;
-use crate::metric::value::{Metric, Unit, Value, count, float, int, known, metric};
+use crate::metric::value::{Metric, MetricValue, Unit, count, float, int, known, metric};
 
-/// What one task, or a group of tasks together, got and did in the window. Times are ns.
+/// The figures of one task, or of a group of tasks together, in the window. Times are ns.
 ///
 /// For a task, `run + wait + sleep + absent + unknown = window`; for a group the same with the window times the
 /// number of tasks. Durations in [`Samples`] belong to the window in which they end, with their whole length.
@@ -279,7 +279,7 @@ pub const GROUP: &[Metric<Figures>] = &[
     metric("fluid_share", "time", Unit::Ns, |f| known(f.of_switches(f.fluid_ns))),
     metric("fairness_error", "", Unit::Percent, |f| float(f.fairness_error_percent())),
     metric("fairness_error", "time", Unit::Ns, |f| {
-        f.of_switches(Value::Int(f.fairness_error_ns()))
+        f.of_switches(MetricValue::Int(f.fairness_error_ns()))
     }),
     metric("fairness_error", "on_cpu", Unit::Percent, |f| float(f.fairness_error_on_cpu_percent())),
     metric("top_share", "4", Unit::Percent, |f| float(f.top_share_percent(4))),

@@ -57,7 +57,7 @@ struct Node {
     weight: u32,
     /// Below the root: runnable tasks in it and below.
     runnable: u64,
-    /// What it gets of the machine, CPUs << FRACTION_BITS: there are fewer than 2^24 of them.
+    /// Its share of the machine, CPUs << FRACTION_BITS: there are fewer than 2^24 of them.
     rate: u64,
     /// The groups right below it that have runnable tasks, by number.
     children: Vec<usize>,
@@ -93,7 +93,7 @@ enum Member {
     Child(usize),
 }
 
-/// What is not shared out yet of what a node gets.
+/// The part of a node's share that is not shared out yet.
 struct Left {
     rate: u64,
     /// The weight of those that have no share yet.
@@ -101,7 +101,7 @@ struct Left {
 }
 
 impl Left {
-    /// What each of some members gets: its share by weight, or what it can use where that is less.
+    /// The service of each of some members: its share by weight, or what it can use where that is less.
     #[inline(always)]
     fn share(&mut self, weight: u32, members: u64, cap: u64) -> u64 {
         let weight = u64::from(weight);
@@ -310,8 +310,8 @@ impl MachineFluid {
         }
     }
 
-    /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with
-    /// the rate of its class: meaningful as a difference.
+    /// The service that one task of the class would have had so far, ns << [`FRACTION_BITS`], had it always been
+    /// runnable with the rate of its class: meaningful as a difference.
     #[inline(always)]
     pub(crate) fn served(&self, class: usize) -> u128 {
         self.classes[class].served

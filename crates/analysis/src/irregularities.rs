@@ -1,12 +1,12 @@
-//! What is missing from a trace or wrong in it.
+//! Losses and contradictions of a trace.
 
 use fairground_trace::Loss;
 
-/// What in the trace contradicts itself or is missing, and what the recorder lost. All counts are over the events
+/// Contradictions and gaps in the trace, and losses of the recorder. All counts are over the events
 /// read, from the trace's begin to the window's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Irregularities {
-    /// What the recorder and the reader lost.
+    /// Losses of the recorder and the reader.
     pub loss: Loss,
     /// The recording has no `sched_switch`: nothing that follows from switches was measured.
     pub no_switches: bool,
@@ -29,7 +29,7 @@ pub struct Irregularities {
 }
 
 impl Irregularities {
-    /// What is missing, in words, a sentence each without its end; nothing when nothing is.
+    /// The losses and contradictions in words, a sentence each without its end; nothing when nothing is.
     pub fn notes(&self) -> Vec<String> {
         let loss = &self.loss;
         let missing = match loss.unreadable {

@@ -12,7 +12,7 @@ use fairground_trace::{Event, TaskId, Trace};
 #[derive(Clone, Debug)]
 pub struct Live {
     pass: Pass,
-    /// What each task got up to the last line, without samples.
+    /// The figures of each task up to the last line, without samples.
     before: Vec<Figures>,
 }
 
@@ -21,18 +21,18 @@ pub struct Live {
 pub struct Look {
     /// The figures since the last line.
     pub recent: Analysis,
-    /// What each task got since the beginning, in the order of `recent.tasks`. It has no samples and no extremes of
-    /// lag; fluid service lacks less than 1 ns for each line; migrations are known if they were in each part.
+    /// The figures of each task since the beginning, in the order of `recent.tasks`. It has no samples and no extremes
+    /// of lag; fluid service lacks less than 1 ns for each line; migrations are known if they were in each part.
     pub whole: Vec<Figures>,
     /// Where each task is, in that order.
-    pub doing: Vec<Doing>,
-    /// What each CPU does, by number.
+    pub doing: Vec<TaskActivity>,
+    /// The CPUs by number.
     pub cpus: Vec<CpuNow>,
 }
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum TaskActivity {
     /// Not known from the events.
     Unknown,
     /// It does not exist: not yet, or no longer.
@@ -47,7 +47,7 @@ pub enum Doing {
     Running(u32),
 }
 
-/// What a CPU does.
+/// A CPU at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuNow {
     /// The task that runs, [`TaskId::IDLE`] for none; `None`: not known.
@@ -84,12 +84,12 @@ impl Live {
             figures.follow(&task.figures);
         }
         let doing = self.pass.states.tasks.iter().skip(1).map(|task| match task.state {
-            State::Initial | State::Unknown => Doing::Unknown,
-            State::Absent => Doing::Absent,
-            State::Asleep => Doing::Asleep,
-            State::Waking | State::WokenEarly => Doing::Waking,
-            State::Waiting => Doing::Waiting(task.cpu),
-            State::Running => Doing::Running(task.cpu),
+            State::Initial | State::Unknown => TaskActivity::Unknown,
+            State::Absent => TaskActivity::Absent,
+            State::Asleep => TaskActivity::Asleep,
+            State::Waking | State::WokenEarly => TaskActivity::Waking,
+            State::Waiting => TaskActivity::Waiting(task.cpu),
+            State::Running => TaskActivity::Running(task.cpu),
         });
         Look { recent, whole, doing: doing.collect(), cpus: self.cpus() }
     }

@@ -4,7 +4,7 @@ use crate::Samples;
 use crate::metric::value::{Metric, Unit, count, float, int, known, metric};
 use fairground_trace::CallbackKind;
 
-/// What one CPU did in the window: `run + idle + unknown = window`.
+/// The times of one CPU in the window: `run + idle + unknown = window`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuMetrics {
     /// The CPU's number.
@@ -70,7 +70,7 @@ pub struct MachineMetrics {
     pub slices: Samples,
     /// Wake-up latency of all tasks.
     pub wakeup_latency: Samples,
-    /// What the scheduler's program cost; `None` when the trace does not count instructions.
+    /// The cost of the scheduler's program; `None` when the trace does not count instructions.
     pub policy: Option<PolicyCost>,
     /// Jain's fairness index over run time / fluid service of all tasks that were runnable; 1 is exactly fair, 1/n
     /// is all to one of n.

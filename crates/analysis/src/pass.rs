@@ -53,7 +53,7 @@ impl Pass {
         self.accounting.set_first_nice(task, nice)
     }
 
-    /// What happened next.
+    /// Takes the next event.
     #[inline(always)]
     pub(crate) fn take(&mut self, trace: &Trace, event: &Event) {
         self.states.take(trace, event, &mut self.accounting);
@@ -82,7 +82,7 @@ impl Pass {
         self.accounting.end_window(end_ns);
     }
 
-    /// What a window that ends now leaves; the pass itself goes on undisturbed.
+    /// The accounts of a window that ends now; the pass itself goes on undisturbed.
     pub(crate) fn ending_at(&self, end_ns: u64) -> Accounts {
         let mut ending = self.clone();
         ending.end_window(end_ns);

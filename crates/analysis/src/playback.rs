@@ -17,11 +17,11 @@ use fairground_trace::{EventKind, TaskId, Trace};
 
 use crate::metric::value::{Metric, Unit, int, metric};
 
-/// What the label of a player's start begins with; the period in ns and the periods of the buffer follow.
+/// The start of the label of a player's start; the period in ns and the periods of the buffer follow.
 pub const AUDIO_START: &str = "audio start/";
 /// The label of a player's round.
 pub const AUDIO_PERIOD: &str = "audio period";
-/// What the label of a window's start begins with; the period in ns follows.
+/// The start of the label of a window's start; the period in ns follows.
 pub const FRAME_START: &str = "frame start/";
 /// The label of a frame.
 pub const FRAME: &str = "frame";
@@ -39,7 +39,7 @@ pub struct Due {
     pub latest_ns: u64,
 }
 
-/// What players and windows of a trace managed.
+/// The results of players and windows of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Playback {
     /// Periods of sound; `None`: nothing played.
@@ -59,7 +59,7 @@ pub const PLAYBACK_PROGRAM: &[Metric<Playback>] = &[
 
 /// The rounds of one task.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct PlaybackTask {
     is_audio: bool,
     start_ns: u64,
     period_ns: u64,
@@ -71,10 +71,10 @@ struct Stream {
     shift_ns: u64,
 }
 
-impl Stream {
+impl PlaybackTask {
     /// Reads the label of a start.
-    fn of(label: &str, start_ns: u64) -> Option<Stream> {
-        let stream = |is_audio, period_ns, allowed_ns| Stream {
+    fn of(label: &str, start_ns: u64) -> Option<PlaybackTask> {
+        let stream = |is_audio, period_ns, allowed_ns| PlaybackTask {
             is_audio,
             start_ns,
             period_ns,
@@ -116,11 +116,11 @@ impl Playback {
     /// Finds them in a trace.
     pub fn of(trace: &Trace) -> Playback {
         let mut playback = Playback::default();
-        let mut streams: BTreeMap<TaskId, Stream> = BTreeMap::new();
+        let mut streams: BTreeMap<TaskId, PlaybackTask> = BTreeMap::new();
         for event in trace.events() {
             let EventKind::Mark { task, label, .. } = event.kind else { continue };
             let label = trace.label(label);
-            if let Some(stream) = Stream::of(label, event.time_ns) {
+            if let Some(stream) = PlaybackTask::of(label, event.time_ns) {
                 playback.due(stream.is_audio);
                 streams.insert(task, stream);
             } else if [AUDIO_PERIOD, FRAME].contains(&label)

@@ -5,15 +5,15 @@
 //! of all members costs that much and as many switches as there are members. As lmbench does, the middle of many
 //! passes counts, so that a tick in one of them does not.
 
-use crate::metric::value::{Metric, Unit, Value, metric};
+use crate::metric::value::{Metric, MetricValue, Unit, metric};
 use fairground_trace::{EventKind, Trace};
 
-/// What the label of a pass without switches starts with; the number of members follows, or `8p/16K` in a matrix.
+/// The start of the label of a pass without switches; the number of members follows, or `8p/16K` in a matrix.
 pub const OVERHEAD: &str = "lat_ctx overhead/";
-/// What the label of a round starts with; the number of members follows, or `8p/16K` in a matrix.
+/// The start of the label of a round; the number of members follows, or `8p/16K` in a matrix.
 pub const ROUND: &str = "lat_ctx round/";
 
-/// What a ring measured.
+/// The figures that a ring measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RingReport {
     /// Processes in the ring.
@@ -34,15 +34,15 @@ pub struct RingReport {
 
 /// The metrics of a ring.
 pub const RING_PROGRAM: &[Metric<RingReport>] = &[
-    metric("ring_switch", "", Unit::Us, |r| Some(Value::Float(r.switch_us()))),
-    metric("ring_hop", "", Unit::Us, |r| Some(Value::Float(r.hop_us()))),
-    metric("ring_round", "", Unit::Us, |r| Some(Value::Float(r.round_ns as f64 / 1e3))),
-    metric("ring_overhead", "", Unit::Us, |r| Some(Value::Float(r.overhead_ns as f64 / 1e3))),
+    metric("ring_switch", "", Unit::Us, |r| Some(MetricValue::Float(r.switch_us()))),
+    metric("ring_hop", "", Unit::Us, |r| Some(MetricValue::Float(r.hop_us()))),
+    metric("ring_round", "", Unit::Us, |r| Some(MetricValue::Float(r.round_ns as f64 / 1e3))),
+    metric("ring_overhead", "", Unit::Us, |r| Some(MetricValue::Float(r.overhead_ns as f64 / 1e3))),
     metric("ring_switches", "", Unit::Count, |r| {
-        Some(Value::Float(r.switches? as f64 / r.rounds as f64))
+        Some(MetricValue::Float(r.switches? as f64 / r.rounds as f64))
     }),
     metric("ring_wakeups", "", Unit::Count, |r| {
-        Some(Value::Float(r.wakeups? as f64 / r.rounds as f64))
+        Some(MetricValue::Float(r.wakeups? as f64 / r.rounds as f64))
     }),
 ];
 
@@ -52,7 +52,7 @@ impl RingReport {
         (self.round_ns as f64 - self.overhead_ns as f64) / self.members as f64 / 1e3
     }
 
-    /// What the token takes from one process to the next, the read and the write included, µs.
+    /// The time of the token from one process to the next, the read and the write included, µs.
     pub fn hop_us(&self) -> f64 {
         self.round_ns as f64 / self.members as f64 / 1e3
     }

@@ -19,16 +19,16 @@ pub struct Samples {
     /// Those that other sets may have, too.
     shared: Vec<Arc<Batch>>,
     /// Kept from the first quantile on, until the set changes.
-    asked: OnceLock<Box<Asked>>,
+    asked: OnceLock<Box<QuantileIndex>>,
     /// Durations whose length is not known.
     pub censored: u64,
     /// The longest time that one of these is known to exceed or equal, ns.
     censored_max_ns: Option<u64>,
 }
 
-/// What makes the next quantile quicker.
+/// The bounds that make the next quantile quicker.
 #[derive(Clone, Default)]
-struct Asked {
+struct QuantileIndex {
     /// All in rising order.
     sorted_ns: OnceLock<Vec<u64>>,
     /// How many there are in each bucket, where there are many.
@@ -119,7 +119,7 @@ impl Samples {
         self.censored_max_ns = self.censored_max_ns.max(other.censored_max_ns);
     }
 
-    /// What was kept is not of all samples any more.
+    /// Marks the kept order as outdated.
     #[inline]
     fn change(&mut self) {
         if self.asked.get().is_some() {
@@ -127,7 +127,7 @@ impl Samples {
         }
     }
 
-    fn asked(&self) -> &Asked {
+    fn asked(&self) -> &QuantileIndex {
         self.asked.get_or_init(Box::default)
     }
 

@@ -1,4 +1,4 @@
-//! What each task gets in the fluid schedules of the machine and of its CPU.
+//! The service of each task in the fluid schedules of the machine and of its CPU.
 
 use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
 
@@ -22,7 +22,7 @@ struct Service {
     /// Fluid services, ns << FRACTION_BITS.
     machine: u128,
     cpu: u128,
-    /// What it got of the machine in the cgroups that it left, ns.
+    /// Its service from the machine in the cgroups that it left, ns.
     moved_ns: u64,
     /// How far it was behind and ahead, ns.
     lag_max_ns: u64,
@@ -35,7 +35,7 @@ struct Service {
     cgroup: u32,
 }
 
-/// What a task got in the end, ns.
+/// The service of a task in the end, ns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub(crate) machine_ns: u64,
@@ -127,7 +127,7 @@ impl Services {
         (task.fluid_ns(task.served(&self.machine)) as i64).wrapping_sub(run_ns as i64)
     }
 
-    /// What a task got in its present cgroup so far.
+    /// The service of a task in its present cgroup so far.
     pub(crate) fn served(&self, task: usize) -> Served {
         let mut task = self.tasks[task].clone();
         if let Some(queue) = task.queue {
@@ -190,7 +190,7 @@ impl Service {
         self.lead_max_ns = self.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
     }
 
-    /// What it got of the machine so far, in its present cgroup.
+    /// Its service from the machine so far, in its present cgroup.
     #[inline(always)]
     fn served(&self, machine: &MachineFluid) -> u128 {
         match self.queue {

@@ -5,7 +5,7 @@
 //! with the user time and the involuntary switches since its last answer; the parent prints when all have answered.
 //! In a trace each worker's answer is a mark [`ANSWER`] and each line of the parent is a mark [`REPORT`].
 //!
-//! What the program prints is not what it means to print:
+//! The program prints other figures than it means to print:
 //!
 //! * `long avg_slice` takes `avg_slice += slice` with a `double` slice: C converts the sum to double, adds, and
 //!   truncates, so each worker's slice loses its fraction. The printed figure is the mean of whole milliseconds:
@@ -15,7 +15,7 @@
 //! * The first report covers the start-up ([`SliceReport::start_up`]).
 
 use crate::figures::ratio;
-use crate::metric::value::{Metric, Unit, Value, metric};
+use crate::metric::value::{Metric, MetricValue, Unit, metric};
 use fairground_trace::{EventKind, TaskId, Trace};
 
 /// The label of a worker's answer.
@@ -117,7 +117,7 @@ impl SliceReport {
         ratio(0.001 * self.run_us() as f64, self.nivcsw() as f64)
     }
 
-    /// What the program means to print, ms: the mean over the workers of their slices, without truncation.
+    /// The figure that the program means to print, ms: the mean over the workers of their slices, without truncation.
     pub fn worker_mean_slice_ms(&self) -> Option<f64> {
         let slice_ms = |a: &Answer| 0.001 * a.run_us as f64 / a.nivcsw.max(1) as f64;
         ratio(self.answers.iter().map(slice_ms).sum(), self.answers.len() as f64)
@@ -137,12 +137,12 @@ impl SliceReport {
 
 /// The metrics of a report.
 pub const SLICE_PROGRAM: &[Metric<SliceReport>] = &[
-    metric("program_slice", "", Unit::Ms, |r| r.program_slice_ms().map(Value::Float)),
-    metric("worker_mean_slice", "", Unit::Ms, |r| r.worker_mean_slice_ms().map(Value::Float)),
-    metric("true_mean_slice", "", Unit::Ms, |r| r.true_slice_ms().map(Value::Float)),
-    metric("program_utime", "", Unit::Us, |r| r.program_utime_us().map(Value::Float)),
-    metric("report_period", "", Unit::Ms, |r| Some(Value::Float(r.period_ns as f64 / 1e6))),
-    metric("utime_per_second", "", Unit::Us, |r| r.utime_us_per_s().map(Value::Float)),
+    metric("program_slice", "", Unit::Ms, |r| r.program_slice_ms().map(MetricValue::Float)),
+    metric("worker_mean_slice", "", Unit::Ms, |r| r.worker_mean_slice_ms().map(MetricValue::Float)),
+    metric("true_mean_slice", "", Unit::Ms, |r| r.true_slice_ms().map(MetricValue::Float)),
+    metric("program_utime", "", Unit::Us, |r| r.program_utime_us().map(MetricValue::Float)),
+    metric("report_period", "", Unit::Ms, |r| Some(MetricValue::Float(r.period_ns as f64 / 1e6))),
+    metric("utime_per_second", "", Unit::Us, |r| r.utime_us_per_s().map(MetricValue::Float)),
 ];
 
 impl SliceReports {

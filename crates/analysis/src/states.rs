@@ -15,16 +15,16 @@
 //!    └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A task that is asked to wake before it has left its CPU goes from Running to WokenEarly at the switch: its next event
-//! shows whether it slept. A switch in, or `sched_wakeup`, ends a wait that began at the switch away; another
+//! A task that is asked to wake before it has left its CPU goes from Running to WokenEarly at the switch: its next
+//! event shows whether it slept. A switch in, or `sched_wakeup`, ends a wait that began at the switch away; another
 //! `sched_waking` ends a sleep, since the kernel sends none to a task that is awake. A recording that lacks
-//! `sched_wakeup` queues a task at `sched_waking`. Events that contradict each other leave
-//! [`State::Unknown`] behind and are counted in [`Irregularities`].
+//! `sched_wakeup` queues a task at `sched_waking`. Events that contradict each other leave [`State::Unknown`] behind
+//! and are counted in [`Irregularities`].
 
 mod transitions;
 
 use crate::Irregularities;
-use fairground_trace::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
+use fairground_trace::{Event, EventKind, Label, TaskId, TaskState, Trace};
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl State {
     }
 }
 
-/// What a task did in a stretch of time.
+/// The kind of a stretch of a task's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeKind {
     /// On a CPU.
@@ -104,7 +104,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// What it has been doing since its last change.
+    /// The kind of its time since its last change.
     #[inline(always)]
     pub fn time_kind(&self) -> TimeKind {
         match self.state {
@@ -172,7 +172,7 @@ pub struct Change {
     pub from: State,
     /// [`Task::cpu`] before.
     pub from_cpu: u32,
-    /// What the time since the last change was.
+    /// The kind of the time since the last change.
     pub time: TimeKind,
     /// [`Task::woken_ns`] was set before.
     pub was_woken: bool,
@@ -185,11 +185,10 @@ pub trait Observer {
     /// The next events happen at `now_ns`, later than those before.
     fn on_time(&mut self, _now_ns: u64) {}
 
-    /// An event, before the changes that it makes. All tasks, CPUs and control groups that it names exist, save for
-    /// wakers.
+    /// An event, before the changes that it makes. All tasks, CPUs and control groups that it names exist.
     fn on_event(&mut self, trace: &Trace, states: &States, event: &Event);
 
-    /// What runs on a CPU changed. `disowned`: what it was thought to run before was wrong.
+    /// A CPU runs another task. `disowned`: what it was thought to run before was wrong.
     fn on_cpu(
         &mut self,
         _cpu: u32,
@@ -248,7 +247,7 @@ impl States {
         &self.cpus
     }
 
-    /// What contradicted itself so far.
+    /// Contradictions so far.
     pub fn irregularities(&self) -> &Irregularities {
         &self.irregularities
     }
@@ -294,7 +293,7 @@ impl States {
         self
     }
 
-    /// What happened next. Events that lie before the last one count as simultaneous with it; those that name what
+    /// Takes the next event. Events that lie before the last one count as simultaneous with it; those that name what
     /// the trace does not have are ignored.
     #[inline(always)]
     pub fn take<O: Observer>(&mut self, trace: &Trace, event: &Event, observer: &mut O) {
@@ -303,7 +302,9 @@ impl States {
         } else {
             self.advance(event.time_ns, observer);
         }
-        if !is_in_range(trace, event) {
+        let (tasks, cpus) = (trace.tasks().len(), trace.cpus);
+        let is_within = event.kind.is_within(tasks, cpus, trace.cgroups().len());
+        if event.cpu >= cpus || !is_within {
             self.irregularities.out_of_range += 1;
             return;
         }
@@ -371,42 +372,4 @@ pub(crate) fn extent(trace: &Trace) -> (u64, u64) {
 /// Whether any event is a `sched_wakeup`.
 fn has_wakeups(trace: &Trace) -> bool {
     trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }))
-}
-
-/// Whether every task, CPU and control group that an event names is one of the trace's.
-#[inline(always)]
-fn is_in_range(trace: &Trace, event: &Event) -> bool {
-    let task = |task: TaskId| task.index() < trace.tasks().len();
-    let cpu = |cpu: u32| cpu < trace.cpus;
-    cpu(event.cpu)
-        && match event.kind {
-            EventKind::Switch { prev, next, .. } => task(prev) && task(next),
-            EventKind::Waking { task: t, target_cpu, .. }
-            | EventKind::Wakeup { task: t, target_cpu }
-            | EventKind::WakeupNew { task: t, target_cpu } => task(t) && cpu(target_cpu),
-            EventKind::Migrate { task: t, from_cpu, to_cpu } => {
-                task(t) && cpu(from_cpu) && cpu(to_cpu)
-            }
-            EventKind::Fork { child: t, .. }
-            | EventKind::Exit { task: t }
-            | EventKind::Nice { task: t, .. }
-            | EventKind::RtPrio { task: t, .. }
-            | EventKind::Slice { task: t, .. }
-            | EventKind::Affinity { task: t, .. }
-            | EventKind::Tick { task: t }
-            | EventKind::Charge { task: t, .. }
-            | EventKind::Mark { task: t, .. }
-            | EventKind::ContentionEnd { task: t, .. }
-            | EventKind::CallEnter { task: t, .. }
-            | EventKind::CallExit { task: t, .. }
-            | EventKind::Stack { task: t, .. }
-            | EventKind::Callback { task: t, .. } => task(t),
-            EventKind::ContentionBegin { task: t, holder, .. } => task(t) && task(holder),
-            EventKind::CgroupMove { task: t, from, to } => {
-                let known = |id: CgroupId| id.index() < trace.cgroups().len();
-                task(t) && known(from) && known(to)
-            }
-            EventKind::CgroupWeight { cgroup, .. } => cgroup.index() < trace.cgroups().len(),
-            EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Lost { .. } => true,
-        }
 }

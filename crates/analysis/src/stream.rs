@@ -7,22 +7,22 @@ use crate::{Analysis, Options};
 
 /// The figures of a run that goes on, as [`Analysis::of`] has them of its whole trace.
 #[derive(Debug)]
-pub struct Stream {
+pub struct StreamAnalysis {
     pass: Pass,
     start_ns: u64,
 }
 
-impl Stream {
+impl StreamAnalysis {
     /// Begins with a trace that has no events yet, of a run that ends at `end_ns` at the latest. The stream must have
     /// wake-ups (`sched_wakeup`). Figures over time ([`Options::interval_ns`]) are not made: they need the groups of
     /// tasks, which are not known before the end.
-    pub fn new(trace: &Trace, options: &Options, end_ns: u64) -> Stream {
+    pub fn new(trace: &Trace, options: &Options, end_ns: u64) -> StreamAnalysis {
         let mut whole = trace.begun();
         whole.end_ns = end_ns;
         let options = Options { interval_ns: None, ..options.clone() };
         let mut pass = Pass::new(&whole, &options, &[0], 1);
         pass.set_has_wakeups(true);
-        Stream { pass, start_ns: trace.start_ns }
+        StreamAnalysis { pass, start_ns: trace.start_ns }
     }
 
     /// Takes all events of the trace: those that came since the last time.

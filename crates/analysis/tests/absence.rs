@@ -2,7 +2,7 @@
 
 use crate::tape::{IDLE, MS, Tape};
 use fairground_analysis::diagnose::{Diagnosis, Rule};
-use fairground_analysis::metric::{self, Value};
+use fairground_analysis::metric::{self, MetricValue};
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{EventKind, Trace};
 
@@ -22,17 +22,17 @@ fn wakeups_alone() -> Trace {
 fn without_switches_only_wake_ups_are_measured() {
     let options = Options { interval_ns: Some(SECONDS), ..Options::default() };
     let analysis = Analysis::of(&wakeups_alone(), &options);
-    let measured = |key: String, value: Option<Value>| value.map(|value| (key, value));
+    let measured = |key: String, value: Option<MetricValue>| value.map(|value| (key, value));
     let machine: Vec<_> = metric::MACHINE
         .iter()
         .filter_map(|metric| measured(metric.key(), (metric.read)(&analysis.machine)))
         .collect();
-    let zero = |key: &str| (key.to_owned(), Value::Int(0));
+    let zero = |key: &str| (key.to_owned(), MetricValue::Int(0));
     let wanted = [
-        ("wakeups".to_owned(), Value::Int(40)),
-        ("wakeups.rate".to_owned(), Value::Float(10.0)),
+        ("wakeups".to_owned(), MetricValue::Int(40)),
+        ("wakeups.rate".to_owned(), MetricValue::Float(10.0)),
         zero("marks"),
-        ("marks.rate".to_owned(), Value::Float(0.0)),
+        ("marks.rate".to_owned(), MetricValue::Float(0.0)),
     ];
     assert_eq!(machine, wanted);
     let task = &analysis.group("task0").expect("a group").figures;
@@ -42,8 +42,8 @@ fn without_switches_only_wake_ups_are_measured() {
         .collect();
     let wanted = [
         zero("marks"),
-        ("marks.rate".to_owned(), Value::Float(0.0)),
-        ("wakeups".to_owned(), Value::Int(8)),
+        ("marks.rate".to_owned(), MetricValue::Float(0.0)),
+        ("wakeups".to_owned(), MetricValue::Int(8)),
     ];
     assert_eq!(tasks, wanted);
     assert_eq!((analysis.never_ran(), analysis.series), (vec![], None));

@@ -208,7 +208,7 @@ fn instructions_are_measured_or_not() {
     let read = metric::machine("policy_instructions.switch").expect("a metric").read;
     assert_eq!(read(&analyze(&trace).machine), None);
     trace.counts_insns = true;
-    assert_eq!(read(&analyze(&trace).machine).map(metric::Value::as_f64), Some(0.0));
+    assert_eq!(read(&analyze(&trace).machine).map(metric::MetricValue::as_f64), Some(0.0));
     let tick = metric::machine("policy_instructions.tick").expect("a metric").read;
     assert_eq!(tick(&analyze(&trace).machine), None, "no tick, so no cost of a tick");
 }
@@ -292,9 +292,9 @@ fn runs_stand_side_by_side() {
         row.unwrap_or_else(|| panic!("no row {key}"))
     };
     let switches = row("switches", None);
-    assert_eq!(switches.values, [20, 5].map(|n| Some(metric::Value::Int(n))));
+    assert_eq!(switches.values, [20, 5].map(|n| Some(metric::MetricValue::Int(n))));
     let p50 = row("slice.p50", Some("hog"));
-    assert_eq!(p50.values[1].map(metric::Value::as_f64), Some(4e6));
+    assert_eq!(p50.values[1].map(metric::MetricValue::as_f64), Some(4e6));
     let rows = metric::MACHINE.len() + metric::GROUP.len();
     assert_eq!(table.rows.len(), rows);
 }

@@ -1,6 +1,8 @@
 //! Laws of the comparison of recordings, and what it says of small ones written by hand.
 
-use fairground_analysis::difference::{Cause, CauseKind, Detail, Difference, Part, Recorded, Work};
+use fairground_analysis::difference::{
+    Cause, CauseKind, Detail, Difference, Recorded, TimeShare, Work,
+};
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 use proptest::prelude::*;
@@ -21,7 +23,7 @@ fn is_near(a: f64, b: f64) -> bool {
 }
 
 /// Any events, also those that contradict each other.
-fn events() -> impl Strategy<Value = Trace> {
+fn events() -> impl Strategy<MetricValue = Trace> {
     let event = (0..8u8, 0..3u32, 0..6u32, 0..6u32, 0..3u8, 1..5_000u64);
     prop::collection::vec(event, 1..200).prop_map(|events| {
         let mut trace = Trace::new(3);
@@ -67,7 +69,7 @@ proptest! {
                 prop_assert!(is_near(sum(&|change| change.before), role.life.before));
                 prop_assert!(is_near(sum(&|change| change.after), role.life.after));
                 prop_assert!(is_near(sum(&|change| change.difference()), role.life.difference()));
-                let unknown = role.part(Part::Unknown).after;
+                let unknown = role.part(TimeShare::Unknown).after;
                 let parts = role.run.after + role.wait.after + role.sleep.after + unknown;
                 prop_assert!(is_near(parts, role.life.after));
                 // No task lives for longer than the recordings last.
@@ -189,7 +191,7 @@ fn a_sleeper_that_preempts_is_the_cause() {
     let victim = difference.role(cause.victims[0].0).expect("it is compared");
     assert_eq!(difference.names[victim.role], "cc1");
     assert_eq!((victim.work, victim.life.difference()), (Some(Work::Tasks), 25e6));
-    assert_eq!(victim.part(Part::WaitsBehind(cause.role)).difference(), 25e6);
+    assert_eq!(victim.part(TimeShare::WaitsBehind(cause.role)).difference(), 25e6);
     // 25 preemptions in a life of 125 ms, all when it woke up.
     let preemptions = difference.preemptions(victim.role, cause.role);
     assert!(is_near(preemptions.after, 25.0 / 0.125), "{preemptions:?}");

@@ -89,7 +89,7 @@ fn random_schedule(cpus: u32, nices: &[i8], steps: &[Step]) -> Truth {
     Truth { trace: tape.end(end_ns), nices: nices.to_vec(), moves, end_ns }
 }
 
-fn schedules() -> impl Strategy<Value = Truth> {
+fn schedules() -> impl Strategy<MetricValue = Truth> {
     let nices = prop::collection::vec(prop::sample::select(vec![-20, -5, 0, 0, 0, 5, 19]), 1..8);
     let steps = prop::collection::vec((0u64..5_000, 0u32..4, 0u32..8, any::<u8>()), 0..120);
     (1u32..4, nices, steps).prop_map(|(cpus, nices, steps)| random_schedule(cpus, &nices, &steps))
@@ -357,7 +357,7 @@ proptest! {
 }
 
 /// Any event, about tasks and CPUs that may not exist, in any order.
-fn any_kind() -> impl Strategy<Value = EventKind> {
+fn any_kind() -> impl Strategy<MetricValue = EventKind> {
     let states = vec![
         TaskState::Runnable,
         TaskState::Sleeping,

@@ -11,7 +11,7 @@ fn analysed(tape: Tape, end_ns: u64) -> Analysis {
 fn group_max(analysis: &Analysis, key: &str, name: &str) -> Option<f64> {
     let figures = &analysis.group(name).expect("a group of that name").figures;
     let metric = fairground_analysis::metric::group(key).expect("a metric of that key");
-    (metric.read)(figures).map(fairground_analysis::metric::Value::as_f64)
+    (metric.read)(figures).map(fairground_analysis::metric::MetricValue::as_f64)
 }
 
 /// Two hogs; the second one is never picked.

@@ -1,7 +1,7 @@
 //! Wake-ups are counted by the event that a recording has, and are not measured where it has none.
 
 use crate::tape::{IDLE, MS, Tape};
-use fairground_analysis::metric::{self, Value};
+use fairground_analysis::metric::{self, MetricValue};
 use fairground_analysis::{Analysis, Interval, Options};
 use fairground_trace::{EventKind, TaskId, Trace};
 
@@ -36,7 +36,7 @@ fn analyzed(trace: &Trace, window: Option<(u64, u64)>) -> Analysis {
 /// Of a metric of the machine.
 fn value(analysis: &Analysis, key: &str) -> Option<f64> {
     let metric = metric::MACHINE.iter().find(|metric| metric.key() == key);
-    (metric.expect("a metric").read)(&analysis.machine).map(Value::as_f64)
+    (metric.expect("a metric").read)(&analysis.machine).map(MetricValue::as_f64)
 }
 
 fn of_task(analysis: &Analysis, task: TaskId) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use fairground_analysis::{Analysis, Options, Stream};
+use fairground_analysis::{Analysis, Options, StreamAnalysis};
 use fairground_machine::{Machine, MachineConfig, MachineError, RunResult, Setting};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
@@ -84,7 +84,7 @@ fn reach(
     machine: &mut Machine,
     until_ns: u64,
     watch: &dyn Watch,
-    stream: &mut Option<Stream>,
+    stream: &mut Option<StreamAnalysis>,
 ) -> Result<bool, MachineError> {
     loop {
         let is_there = machine.run_some(until_ns, EVENTS_AT_ONCE)?;
@@ -143,7 +143,7 @@ impl<'a> Plan<'a> {
         machine: &mut Machine,
         end_ns: u64,
         watch: &dyn Watch,
-        (sampler, stream): (&mut Option<Sampler>, &mut Option<Stream>),
+        (sampler, stream): (&mut Option<Sampler>, &mut Option<StreamAnalysis>),
     ) -> Result<u64, MachineError> {
         let step_ns = if self.sample { self.machine.tick_ns() } else { CHUNK_NS };
         let mut now_ns = 0;
@@ -183,7 +183,7 @@ impl<'a> Plan<'a> {
         let window = (start_ns > 0).then_some((start_ns, end_ns));
         let options = Options { window, ..self.options.clone() };
         let streams = !self.keep_events && options.interval_ns.is_none() && !self.machine.check;
-        let mut stream = streams.then(|| Stream::new(machine.trace(), &options, end_ns));
+        let mut stream = streams.then(|| StreamAnalysis::new(machine.trace(), &options, end_ns));
         let mut sampler = self.sample.then(|| Sampler::new(&self.scheduler.object.object));
         let now_ns = self
             .step_through(&mut machine, end_ns, watch, (&mut sampler, &mut stream))

@@ -193,7 +193,7 @@ impl App {
     /// The tasks that are shown, in order: those that have not exited.
     pub(crate) fn order(&self) -> Vec<usize> {
         let view = &self.view;
-        let exists = |task: &usize| view.doing[*task] != fairground_analysis::Doing::Absent;
+        let exists = |task: &usize| view.doing[*task] != fairground_analysis::TaskActivity::Absent;
         let mut order: Vec<usize> = (0..view.doing.len()).filter(exists).collect();
         order.sort_by(|a, b| self.column.compare(view, *a, *b));
         if self.is_reversed {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairground_analysis::{Analysis, CpuNow, Doing, Figures, NeverRan};
+use fairground_analysis::{Analysis, CpuNow, Figures, NeverRan, TaskActivity};
 use fairground_trace::TaskId;
 
 /// Why an action failed, in words.
@@ -108,7 +108,7 @@ pub struct View {
     /// Pid and name of each, in that order.
     pub tasks: Vec<(u32, String)>,
     /// The state of each, in that order.
-    pub doing: Vec<Doing>,
+    pub doing: Vec<TaskActivity>,
     /// The tasks that are runnable and have never run, the one that has waited longest first.
     pub never_ran: Vec<NeverRan>,
     /// The state of each CPU.

@@ -1,6 +1,6 @@
 //! An event as a line.
 
-use fairground_trace::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
+use fairground_trace::{Event, EventKind, Label, TaskId, TaskState, Trace};
 
 /// Time, CPU and event.
 pub(crate) fn words(trace: &Trace, event: &Event) -> String {
@@ -16,7 +16,6 @@ fn what(trace: &Trace, kind: EventKind) -> String {
         None => "?".to_owned(),
     };
     let label = |label: Label| trace.labels().get(label.0 as usize).map_or("?", String::as_str);
-    let cgroup = |id: CgroupId| trace.cgroups().get(id.index()).map_or("?", |info| &info.path);
     match kind {
         EventKind::Switch { prev, prev_state, next } => {
             format!("{} {} → {}", task(prev), left(prev, prev_state), task(next))
@@ -35,28 +34,6 @@ fn what(trace: &Trace, kind: EventKind) -> String {
         }
         EventKind::Fork { parent, child } => format!("{} makes {}", task(parent), task(child)),
         EventKind::Exit { task: ended } => format!("{} ends", task(ended)),
-        EventKind::RtPrio { task: changed, prio } => {
-            format!("{} has priority {}", task(changed), prio.prio())
-        }
-        EventKind::CallEnter { task: caller, call, object } => {
-            format!("{} calls {} {object:#x}", task(caller), call.name())
-        }
-        EventKind::CallExit { task: caller, result } => {
-            format!("{}'s call returns {result}", task(caller))
-        }
-        EventKind::Nice { task: changed, nice } => format!("{} has nice {nice}", task(changed)),
-        EventKind::Slice { task: changed, slice_ns } => {
-            format!("{} has slices of {slice_ns} ns", task(changed))
-        }
-        EventKind::Affinity { task: changed, cpus } => {
-            format!("{} may run on {}", task(changed), label(cpus))
-        }
-        EventKind::CgroupMove { task: moved, to, .. } => {
-            format!("{} goes to cgroup {}", task(moved), cgroup(to))
-        }
-        EventKind::CgroupWeight { cgroup: changed, weight } => {
-            format!("cgroup {} has weight {weight}", cgroup(changed))
-        }
         EventKind::Tick { task: running } => format!("tick in {}", task(running)),
         EventKind::Charge { task: charged, runtime_ns } => {
             format!("{} is charged {runtime_ns} ns", task(charged))
@@ -75,6 +52,10 @@ fn what(trace: &Trace, kind: EventKind) -> String {
         EventKind::Print { label: text } => format!("the scheduler prints: {}", label(text)),
         EventKind::Stack { task: of, label: text } => format!("{} is in {}", task(of), label(text)),
         EventKind::Lost { count } => format!("{count} events were lost"),
+        _ => match kind.subject() {
+            Some(id) => format!("{}: {}", task(id), kind.caption(trace)),
+            None => kind.caption(trace),
+        },
     }
 }
 

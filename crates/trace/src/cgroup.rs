@@ -14,7 +14,7 @@ impl CgroupId {
     }
 }
 
-/// What is known of a cgroup.
+/// The attributes of a cgroup, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupInfo {
     /// The path from the root: `"web/front"`; the root's is `"/"`.

@@ -2,7 +2,7 @@
 
 use crate::TaskId;
 
-/// What a counter belongs to.
+/// The owner of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterOf {
     /// A CPU.
@@ -11,7 +11,7 @@ pub enum CounterOf {
     Task(TaskId),
 }
 
-/// What is counted.
+/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterUnit {
     /// Nanoseconds.
@@ -26,7 +26,7 @@ pub enum CounterUnit {
 /// time. A number that cannot be had has no counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// What it belongs to.
+    /// Its owner.
     pub of: CounterOf,
     /// Its name.
     pub name: String,

@@ -1,6 +1,8 @@
 //! One event of the stream.
 
-use crate::{Call, CgroupId, RtPrio, TaskId, TaskState};
+use crate::escape::escape;
+use crate::packed::{Word, Words};
+use crate::{Call, CgroupId, RtPrio, TaskId, TaskState, Trace};
 
 /// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark, of a parameter change
 /// or of a printed line.
@@ -123,120 +125,226 @@ impl LockFlags {
     }
 }
 
-/// What happened. Task and CPU numbers are those of the trace.
-#[allow(missing_docs)] // The fields are named by the variant's own sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventKind {
+// The one table of events. Packing, ranges, the names in tables, marks in texts and the columns of Parquet follow from
+// a row; the order is that of the numbers in a trace's digest.
+events! {
     /// The CPU stopped running `prev` and started to run `next` ([`TaskId::IDLE`] is the idle task of every CPU).
-    Switch { prev: TaskId, prev_state: TaskState, next: TaskId },
+    Switch "switch" { prev: Task(T) @ a, prev_state: State(TaskState) @ op, next: Task(T) @ b }
     /// `waker`, running on the event's CPU, wakes `task` (`sched_waking`). `target_cpu` is the CPU on which
     /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when the wake-up happened in an
     /// interrupt, on an idle CPU or on a busy one.
-    Waking { task: TaskId, waker: TaskId, target_cpu: u32 },
+    Waking "waking" { task: Task(T) @ a, waker: Task(T) @ b, target_cpu: Cpu(u32) @ c }
     /// `task` is runnable, queued for `target_cpu` (`sched_wakeup`).
-    Wakeup { task: TaskId, target_cpu: u32 },
+    Wakeup "wakeup" { task: Task(T) @ a, target_cpu: Cpu(u32) @ b }
     /// A new task is runnable for the first time (`sched_wakeup_new`).
-    WakeupNew { task: TaskId, target_cpu: u32 },
+    WakeupNew "wakeup_new" tracepoint "sched_wakeup_new" { task: Task(T) @ a, target_cpu: Cpu(u32) @ b }
     /// `task` was moved between the queues of two CPUs (`sched_migrate_task`).
-    Migrate { task: TaskId, from_cpu: u32, to_cpu: u32 },
+    Migrate "migrate" tracepoint "sched_migrate_task" {
+        task: Task(T) @ a,
+        from_cpu: Cpu(u32) @ b = "orig_cpu",
+        to_cpu: Cpu(u32) @ c = "dest_cpu",
+    }
     /// `parent` created `child` (`sched_process_fork`).
-    Fork { parent: TaskId, child: TaskId },
+    Fork "fork" tracepoint "sched_process_fork" { parent: Task(T) @ a, child: Task(T) @ b }
     /// `task` exited (`sched_process_exit`).
-    Exit { task: TaskId },
+    Exit "exit" tracepoint "sched_process_exit" { task: Task(T) @ a }
     /// The nice value of `task` became `nice` (−20…19), or it came back to the normal class with it.
-    Nice { task: TaskId, nice: i8 },
-    /// `task` came into a class above the normal one, or has another priority there.
-    RtPrio { task: TaskId, prio: RtPrio },
-    /// `task` has slices of its own length now, ns; 0: those of the scheduler (`sched_setattr`).
-    Slice { task: TaskId, slice_ns: u64 },
-    /// `task` may run on other CPUs than before; the label is their list (`0-3,8`).
-    Affinity { task: TaskId, cpus: Label },
-    /// `task` moved from one cgroup to another (`cgroup_attach_task`).
-    CgroupMove { task: TaskId, from: CgroupId, to: CgroupId },
-    /// `cpu.weight` of `cgroup` became `weight` (1…10,000).
-    CgroupWeight { cgroup: CgroupId, weight: u32 },
+    Nice "nice" mark "nice" { task: Task(T) @ a, nice: Nice(i8) @ op }
     /// The timer tick of the event's CPU arrived while `task` was running.
-    Tick { task: TaskId },
-    /// The kernel charged `task` the time that it ran since the last charge (`sched_stat_runtime`).
-    Charge { task: TaskId, runtime_ns: u64 },
+    Tick "tick" { task: Task(T) @ a }
     /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for
     /// it.
-    Callback { kind: CallbackKind, task: TaskId },
+    Callback "callback" mark "callback" { kind: Callback(CallbackKind) @ op, task: Task(T) @ a }
     /// A value that the workload reports: a worker's result, the end of a measurement.
-    Mark { task: TaskId, label: Label, value: u64 },
+    Mark "mark" { task: Task(T) @ a, label: Label(Label) @ op, value: Number(u64) @ bc }
+    /// A tunable of the scheduler changed; the label reads `name=value`.
+    Param "param" mark "param" { label: Label(Label) @ a }
+    /// The recorder lost `count` events of the event's CPU between here and its next event.
+    Lost "lost" { count: Number(u64) @ bc }
+    /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.
+    Print "print" { label: Label(Label) @ a }
+    /// `task` moved from one cgroup to another (`cgroup_attach_task`).
+    CgroupMove "cgroup_move" { task: Task(T) @ a, from: Cgroup(CgroupId) @ b, to: Cgroup(CgroupId) @ c }
+    /// `cpu.weight` of `cgroup` became `weight` (1…10,000).
+    CgroupWeight "cgroup_weight" mark "cgroup_weight" { cgroup: Cgroup(CgroupId) @ a, weight: Weight(u32) @ b }
     /// `task` begins to wait for a contended lock (`lock:contention_begin`). `holder` owns it;
     /// [`TaskId::IDLE`] when the owner is unknown, or there are several. A second one without an end between them means
     /// that the task still waits and the owner has changed.
-    ContentionBegin { task: TaskId, lock: Label, flags: LockFlags, holder: TaskId },
+    ContentionBegin "contention_begin" mark "contention_begin" {
+        task: Task(T) @ a,
+        holder: Task(T) @ c,
+        flags: Flags(LockFlags) @ op,
+        lock: Label(Label) @ b,
+    }
     /// `task` acquired the lock that it waited for (`lock:contention_end`).
-    ContentionEnd { task: TaskId, lock: Label },
-    /// `task` enters a call in which it may wait, or may end another task's wait. The object is a descriptor or an
-    /// address of the task's process, as [`Call`] says; of the simulated machine, its number with the kind in the upper
-    /// half. Present only when the recorder was asked for it.
-    CallEnter { task: TaskId, call: Call, object: u64 },
-    /// `task` leaves the call that it entered last (calls do not nest), with the call's result: bytes, a count, 0, or a
-    /// negative error number. Without an entry before it, the call began before the recording or is of no [`Call`].
-    CallExit { task: TaskId, result: i64 },
-    /// A tunable of the scheduler changed; the label reads `name=value`.
-    Param { label: Label },
-    /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.
-    Print { label: Label },
+    ContentionEnd "contention_end" mark "contention_end" { task: Task(T) @ a, lock: Label(Label) @ b }
     /// The kernel stack of `task` at its switch or wait just before, on the event's CPU; the label reads
     /// `outer;…;inner`, a function each, the caller before the called (`stacktrace` triggers of ftrace). Android's
     /// `sched_blocked_reason` names only the function in which `task` waits uninterruptibly, right before its switch
     /// or, in older kernels, when another task wakes it.
-    Stack { task: TaskId, label: Label },
-    /// The recorder lost `count` events of the event's CPU between here and its next event.
-    Lost { count: u64 },
+    Stack "stack" { task: Task(T) @ a, label: Label(Label) @ b }
+    /// `task` came into a class above the normal one, or has another priority there.
+    RtPrio "rt_prio" mark "prio" { task: Task(T) @ a, prio: Prio(RtPrio) @ op }
+    /// `task` enters a call in which it may wait, or may end another task's wait. The object is a descriptor or an
+    /// address of the task's process, as [`Call`] says; of the simulated machine, its number with the kind in the upper
+    /// half. Present only when the recorder was asked for it.
+    CallEnter "call_enter" mark "call_enter" {
+        task: Task(T) @ a,
+        call: Call(Call) @ op,
+        object: Number(u64) @ bc,
+    }
+    /// `task` leaves the call that it entered last (calls do not nest), with the call's result: bytes, a count, 0, or a
+    /// negative error number. Without an entry before it, the call began before the recording or is of no [`Call`].
+    CallExit "call_exit" mark "call_exit" { task: Task(T) @ a, result: Signed(i64) @ bc }
+    /// The kernel charged `task` the time that it ran since the last charge (`sched_stat_runtime`).
+    Charge "charge" tracepoint "sched_stat_runtime" {
+        task: Task(T) @ a,
+        runtime_ns: Number(u64) @ bc = "runtime",
+    }
+    /// `task` has slices of its own length now, ns; 0: those of the scheduler (`sched_setattr`).
+    Slice "slice" mark "slice" { task: Task(T) @ a, slice_ns: Number(u64) @ bc }
+    /// `task` may run on other CPUs than before; the label is their list (`0-3,8`).
+    Affinity "affinity" mark "affinity" { task: Task(T) @ a, cpus: Label(Label) @ b }
+}
+
+/// Makes the roles of fields and their values.
+macro_rules! roles {
+    ($($role:ident($type:ty),)*) => {
+        /// The role of a field of an event.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Role {
+            $($role,)*
+        }
+
+        /// The value of a field of an event, by its [`Role`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum FieldValue<T = TaskId> {
+            $($role($type),)*
+        }
+
+        impl<T> FieldValue<T> {
+            /// Its role.
+            pub(crate) fn role(&self) -> Role {
+                match self {
+                    $(Self::$role(_) => Role::$role,)*
+                }
+            }
+        }
+    };
+}
+
+roles! {
+    Task(T),
+    Cpu(u32),
+    State(TaskState),
+    Label(Label),
+    Cgroup(CgroupId),
+    Nice(i8),
+    Prio(RtPrio),
+    Call(Call),
+    Callback(CallbackKind),
+    Flags(LockFlags),
+    Weight(u32),
+    Number(u64),
+    Signed(i64),
+}
+
+/// The key of a field in a mark (`fairground:nice pid=77 nice=-5`); `None` for one that stands alone.
+pub(crate) fn mark_key(field: &'static str, role: Role) -> Option<&'static str> {
+    match (field, role) {
+        (_, Role::Callback) | ("label", _) => None,
+        ("task", _) => Some("pid"),
+        (field, _) => Some(field),
+    }
 }
 
 impl EventKind {
-    /// The tasks that the event names; of two the one that acts, or that runs first, comes first.
-    #[inline]
-    pub(crate) fn tasks_mut(&mut self) -> [Option<&mut TaskId>; 2] {
-        match self {
-            Self::Switch { prev: first, next: second, .. }
-            | Self::Waking { waker: first, task: second, .. }
-            | Self::Fork { parent: first, child: second }
-            | Self::ContentionBegin { task: first, holder: second, .. } => {
-                [Some(first), Some(second)]
+    /// Whether all tasks, CPUs and cgroups that the event names have numbers below these.
+    #[inline(always)]
+    pub fn is_within(&self, tasks: usize, cpus: u32, cgroups: usize) -> bool {
+        let mut is_within = true;
+        self.each_field(|_, _, value| {
+            is_within &= match value {
+                FieldValue::Task(task) => task.index() < tasks,
+                FieldValue::Cpu(cpu) => cpu < cpus,
+                FieldValue::Cgroup(cgroup) => cgroup.index() < cgroups,
+                _ => true,
+            };
+        });
+        is_within
+    }
+}
+
+/// Whether an event is about the task in a field, rather than one that has to do with it.
+pub(crate) fn is_subject(field: &str) -> bool {
+    matches!(field, "task" | "prev" | "parent")
+}
+
+impl EventKind {
+    /// The task that the event is about, if it names one: the one that acts, or that runs first.
+    pub fn subject(&self) -> Option<TaskId> {
+        let mut subject = None;
+        self.each_field(|field, _, value| {
+            if let FieldValue::Task(task) = value
+                && is_subject(field)
+            {
+                subject = Some(task);
             }
-            Self::Wakeup { task, .. }
-            | Self::WakeupNew { task, .. }
-            | Self::Migrate { task, .. }
-            | Self::Exit { task }
-            | Self::Nice { task, .. }
-            | Self::RtPrio { task, .. }
-            | Self::Slice { task, .. }
-            | Self::Affinity { task, .. }
-            | Self::CgroupMove { task, .. }
-            | Self::Tick { task }
-            | Self::Charge { task, .. }
-            | Self::Callback { task, .. }
-            | Self::Mark { task, .. }
-            | Self::ContentionEnd { task, .. }
-            | Self::CallEnter { task, .. }
-            | Self::CallExit { task, .. }
-            | Self::Stack { task, .. } => [Some(task), None],
-            Self::CgroupWeight { .. }
-            | Self::Param { .. }
-            | Self::Print { .. }
-            | Self::Lost { .. } => [None, None],
-        }
+        });
+        subject
     }
 
-    /// The text that the event refers to, if it does.
-    #[inline]
-    pub(crate) fn label_mut(&mut self) -> Option<&mut Label> {
+    /// The event in words without its [subject](EventKind::subject): `nice -5`.
+    pub fn caption(&self, trace: &Trace) -> String {
+        let path = |cgroup: CgroupId| {
+            trace.cgroups().get(cgroup.index()).map_or("/", |cgroup| cgroup.path.as_str())
+        };
+        match *self {
+            Self::Nice { nice, .. } => format!("nice {nice}"),
+            Self::RtPrio { prio, .. } => format!("priority {}", prio.prio()),
+            Self::Slice { slice_ns, .. } => format!("slice {slice_ns} ns"),
+            Self::Affinity { cpus, .. } => format!("may run on {}", trace.label(cpus)),
+            Self::CallEnter { call, object, .. } => format!("{} {object:#x}", call.name()),
+            Self::CallExit { result, .. } => format!("returns {result}"),
+            Self::CgroupMove { to, .. } => format!("to cgroup {}", path(to)),
+            Self::CgroupWeight { cgroup, weight } => {
+                format!("{} cpu.weight={weight}", path(cgroup))
+            }
+            Self::Callback { kind, .. } => kind.name().to_owned(),
+            Self::Param { label } | Self::Print { label } | Self::Stack { label, .. } => {
+                trace.label(label).to_owned()
+            }
+            _ => {
+                let mut text = self.name().to_owned();
+                self.each_field(|field, _, value| {
+                    let pid =
+                        |task: TaskId| trace.tasks().get(task.index()).map_or(0, |info| info.pid);
+                    if field != "task" {
+                        text += &format!(" {field}={}", value.text(trace, pid));
+                    }
+                });
+                text
+            }
+        }
+    }
+}
+
+impl FieldValue {
+    /// As marks and captions have it; `pid` gives that of a task.
+    pub(crate) fn text(self, trace: &Trace, pid: impl Fn(TaskId) -> u32) -> String {
         match self {
-            Self::ContentionBegin { lock: label, .. }
-            | Self::ContentionEnd { lock: label, .. }
-            | Self::Mark { label, .. }
-            | Self::Affinity { cpus: label, .. }
-            | Self::Param { label }
-            | Self::Print { label }
-            | Self::Stack { label, .. } => Some(label),
-            _ => None,
+            Self::Task(task) => pid(task).to_string(),
+            Self::Cpu(number) | Self::Weight(number) => number.to_string(),
+            Self::State(state) => state.text().to_owned(),
+            Self::Label(label) => escape(trace.label(label)).into_owned(),
+            Self::Cgroup(cgroup) => cgroup.0.to_string(),
+            Self::Nice(nice) => nice.to_string(),
+            Self::Prio(prio) => prio.prio().to_string(),
+            Self::Call(call) => call.name().to_owned(),
+            Self::Callback(kind) => kind.name().to_owned(),
+            Self::Flags(flags) => flags.text(),
+            Self::Number(number) => number.to_string(),
+            Self::Signed(number) => number.to_string(),
         }
     }
 }
@@ -252,6 +360,6 @@ pub struct Event {
     /// on this CPU to leave `prev` and choose `next`; on `Wakeup` and `WakeupNew`, choosing the CPU and enqueueing; on
     /// `Tick`, the tick. 0 where [`crate::Trace::counts_insns`] is false: there it means "not measured".
     pub insns: u32,
-    /// What happened.
+    /// The kind of the event, with its fields.
     pub kind: EventKind,
 }

@@ -113,18 +113,12 @@ impl Joiner {
     }
 
     /// An event with the stream's numbers; `None` if it is left out: it is of cgroups, or the table of labels is full.
-    fn translate(
-        &mut self,
-        part: &Trace,
-        tasks: &[TaskId],
-        mut kind: EventKind,
-    ) -> Option<EventKind> {
+    fn translate(&mut self, part: &Trace, tasks: &[TaskId], kind: EventKind) -> Option<EventKind> {
         if matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }) {
             return None;
         }
-        for task in kind.tasks_mut().into_iter().flatten() {
-            *task = tasks.get(task.index()).copied().unwrap_or(TaskId::IDLE);
-        }
+        let number = |task: TaskId| tasks.get(task.index()).copied().unwrap_or(TaskId::IDLE);
+        let mut kind = kind.map_tasks(number);
         if let EventKind::Switch { prev, prev_state, .. } = kind
             && prev_state.is_dead()
             && !prev.is_idle()

@@ -24,6 +24,8 @@ mod cgroup;
 mod counter;
 mod cpu_list;
 mod escape;
+#[macro_use]
+mod event_table;
 mod event;
 mod join;
 mod loss;
@@ -48,8 +50,8 @@ pub use loss::Loss;
 pub use origin::{Origin, OriginTarget};
 pub use policy::Policy;
 pub use readers::{
-    Machines, Part, ReadError, TakeParts, read, read_file, read_file_in_parts, read_machine,
-    read_machine_file, system_calls, tick_symbols,
+    Machines, ReadError, Segment, TakeSegments, read, read_file, read_file_in_segments,
+    read_machine, read_machine_file, system_calls, tick_symbols,
 };
 pub use rt_prio::RtPrio;
 pub use start_state::StartState;

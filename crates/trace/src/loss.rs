@@ -1,4 +1,4 @@
-//! What a reader could not read. Every result that comes from the trace shows it.
+//! Losses of a recorder and of a reader. Every result that comes from the trace shows them.
 
 /// Counts of what is missing from a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

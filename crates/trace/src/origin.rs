@@ -51,12 +51,12 @@ impl OriginTarget {
 /// (option `UNAME`), `perf.data` (`HEADER_OSRELEASE`) and the text of `perf script --header`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// What ran it; `None` where the recording does not say.
+    /// The machine that ran it; `None` where the recording does not say.
     pub target: Option<OriginTarget>,
     /// The scheduler in charge with its parameter set, as `--sched` takes it: `eevdf@6.18`, `./mine.bpf.o`, `kernel`
     /// for a real kernel's own.
     pub scheduler: Option<String>,
-    /// What was set before the run beyond the parameter set, as `--set` takes it: names and values, in order.
+    /// Settings before the run beyond the parameter set, as `--set` takes them: names and values, in order.
     pub settings: Vec<(String, String)>,
     /// The kernel's release (`uname -r`).
     pub kernel: Option<String>,
@@ -66,7 +66,7 @@ pub struct Origin {
     pub features: Vec<String>,
     /// Its tunables with their values, the files beside it.
     pub tunables: Vec<(String, String)>,
-    /// What ends a sleep in the simulated machine, as `--timers` takes it.
+    /// The timers that end a sleep in the simulated machine, as `--timers` takes it.
     pub timers: Option<String>,
     /// The preset of the simulated machine's costs, as `--costs` takes it.
     pub costs: Option<String>,

@@ -6,13 +6,13 @@ use crate::cpu_list::cpu_list_text;
 use crate::escape::escape;
 use crate::{CgroupInfo, Origin, TaskInfo};
 
-/// What a recorder knows when it begins: the origin, the tasks with their attributes, and the cgroups with their
-/// weights. `trace.dat` has it as an option of its own ([`StartState::OPTION`]), whose text has a line for each fact,
-/// in the form of the header of ftrace text. A reader takes over what it says of tasks that appear in an event; of a
-/// task that is forked later, what it says of the parent.
+/// The facts that a recorder knows when it begins: the origin, the tasks with their attributes, and the cgroups with
+/// their weights. `trace.dat` has it as an option of its own ([`StartState::OPTION`]), whose text has a line for each
+/// fact, in the form of the header of ftrace text. A reader takes over what it says of tasks that appear in an event;
+/// of a task that is forked later, what it says of the parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartState {
-    /// What made the recording.
+    /// The origin of the recording.
     pub origin: Origin,
     /// The cgroups in which there are tasks. Parents are not stated: paths tell them.
     pub cgroups: Vec<CgroupInfo>,

@@ -21,7 +21,7 @@ impl TaskId {
     }
 }
 
-/// What is known of a task.
+/// The attributes of a task, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
     /// The kernel's pid (a thread's own number).

@@ -20,7 +20,7 @@ pub struct Trace {
     pub end_ns: u64,
     /// Whether [`Event::insns`] is measured.
     pub counts_insns: bool,
-    /// What the reader lost or could not interpret.
+    /// Counts of lost events and of input that could not be read.
     pub loss: Loss,
     /// The machine and the scheduler that made it, as far as the recording says so.
     pub origin: Origin,

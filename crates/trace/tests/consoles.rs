@@ -79,7 +79,8 @@ next_comm=swapper/0 next_pid=0 next_prio=120
     assert_eq!((trace.len(), trace.loss.unreadable), (2, 0), "{:?}", trace.loss.first);
 }
 
-/// Of a scheduling event that cannot be read it is known that it is missing: a switch may have changed what the CPU runs.
+/// Of a scheduling event that cannot be read it is known that it is missing: a switch may have changed what the CPU
+/// runs.
 #[test]
 fn an_event_that_cannot_be_read_is_missing() {
     let good = |us: u32, prev: &str, next: &str| {

@@ -1,4 +1,4 @@
-//! What an event counts for, whatever the states of tasks.
+//! Counts that depend on events alone, not on the states of tasks.
 
 use super::Accounting;
 use crate::ParamChange;

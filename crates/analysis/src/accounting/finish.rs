@@ -6,7 +6,7 @@ use crate::states::{Observer, State, States, Task, TimeKind};
 use crate::{CpuMetrics, Irregularities, MachineMetrics, ParamChange, Samples, Series};
 use fairground_trace::CallbackKind;
 
-/// What a finished pass leaves.
+/// The accounts of a finished pass.
 pub(crate) struct Accounts {
     pub(crate) window_ns: (u64, u64),
     pub(crate) tasks: Vec<TaskAccount>,

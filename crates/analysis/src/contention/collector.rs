@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use fairground_trace::{Event, EventKind, Label, LockFlags, TaskId, Trace};
 
-use super::history::{Doing, History};
+use super::history::{History, HolderState};
 use super::site::Gathered;
 use super::{Contention, Folded, Point, Site, WaitKind, stacks};
 use crate::analysis::group_tasks;
 use crate::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 
-/// What the next stack of a task belongs to.
+/// The event that the next stack of a task belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum StackOf {
     #[default]
@@ -183,13 +183,13 @@ impl Observer for Collector<'_> {
     }
 }
 
-/// What a holder in this state does.
-fn doing(state: State) -> Doing {
+/// The state of a holder.
+fn doing(state: State) -> HolderState {
     match state {
-        State::Initial | State::Unknown | State::WokenEarly => Doing::Unknown,
-        State::Absent | State::Asleep => Doing::Sleeping,
-        State::Waking | State::Waiting => Doing::Runnable,
-        State::Running => Doing::Running,
+        State::Initial | State::Unknown | State::WokenEarly => HolderState::Unknown,
+        State::Absent | State::Asleep => HolderState::Sleeping,
+        State::Waking | State::Waiting => HolderState::Runnable,
+        State::Running => HolderState::Running,
     }
 }
 

@@ -1,8 +1,8 @@
-//! What each task did when: the state of a lock's holder, or of a waker, while another task waited for it.
+//! The states of each task over time: the state of a lock's holder, or of a waker, while another task waited for it.
 
-/// What a task does.
+/// The state of a task that others wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum HolderState {
     /// Nothing is known yet.
     #[default]
     Unknown,
@@ -17,7 +17,7 @@ type Sums = [u64; 3];
 #[derive(Clone, Copy, Debug)]
 struct Change {
     at_ns: u64,
-    doing: Doing,
+    doing: HolderState,
     /// Up to `at_ns`.
     before: Sums,
 }
@@ -28,10 +28,10 @@ impl Change {
         let mut sums = self.before;
         let ns = at_ns.saturating_sub(self.at_ns);
         match self.doing {
-            Doing::Unknown => {}
-            Doing::Running => sums[0] += ns,
-            Doing::Runnable => sums[1] += ns,
-            Doing::Sleeping => sums[2] += ns,
+            HolderState::Unknown => {}
+            HolderState::Running => sums[0] += ns,
+            HolderState::Runnable => sums[1] += ns,
+            HolderState::Sleeping => sums[2] += ns,
         }
         sums
     }
@@ -45,7 +45,7 @@ pub(super) struct History {
 
 impl History {
     /// From now on the task does something else.
-    pub(super) fn change(&mut self, now_ns: u64, doing: Doing) {
+    pub(super) fn change(&mut self, now_ns: u64, doing: HolderState) {
         let last = self.changes.last();
         if last.is_none_or(|last| last.doing != doing) {
             let before = last.map_or([0; 3], |last| last.sums_at(now_ns));
@@ -72,10 +72,10 @@ mod tests {
     #[test]
     fn a_stretch_is_cut_at_both_ends() {
         let mut history = History::default();
-        history.change(100, Doing::Running);
-        history.change(150, Doing::Running);
-        history.change(200, Doing::Sleeping);
-        history.change(500, Doing::Runnable);
+        history.change(100, HolderState::Running);
+        history.change(150, HolderState::Running);
+        history.change(200, HolderState::Sleeping);
+        history.change(500, HolderState::Runnable);
         assert_eq!(history.between(0, 100), [0, 0, 0], "before the first change nothing is known");
         assert_eq!(history.between(120, 300), [80, 0, 100]);
         assert_eq!(history.between(0, 510), [100, 10, 300]);

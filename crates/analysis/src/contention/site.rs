@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{BLOCKERS_MAX, WaitKind};
 use crate::Samples;
 
-/// What the blockers did while other tasks waited for them, ns.
+/// The times of blockers by state while other tasks waited for them, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HolderTime {
     /// They ran: the lock was held, or the data made.
@@ -49,7 +49,7 @@ pub struct Site {
     pub kind: WaitKind,
     /// How long; those that the trace cuts off are counted only.
     pub waits: Samples,
-    /// What the others did meanwhile.
+    /// The times of the others by state meanwhile.
     pub holder: HolderTime,
     /// Blockers and waiters, the longest waits first.
     pub blockers: Vec<Blocking>,

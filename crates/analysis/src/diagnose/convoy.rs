@@ -1,6 +1,6 @@
 //! Tasks that queue at a lock.
 
-use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, listed, ratio_ppm};
+use super::{Case, Fact, Finding, RECORDING, Rule, RuleOutcome, listed, ratio_ppm};
 use crate::contention::{Contention, DEPTH, Site, WaitKind};
 use fairground_trace::LockFlags;
 
@@ -17,10 +17,10 @@ const LOST_MIN_PPM: u64 = 10_000;
 /// A holder that waits for a CPU for so much of the others' wait is the scheduler's doing, ppm.
 const HOLDER_WAITS_PPM: u64 = 200_000;
 
-pub(super) fn look(case: &Case<'_>) -> Verdict {
+pub(super) fn look(case: &Case<'_>) -> RuleOutcome {
     // Without them the pass over all sleeps would be for nothing.
     if !case.facts.has_lock_waits {
-        return Verdict::NotJudged("the recording has no waits for locks (`record --stacks`)");
+        return RuleOutcome::NotJudged("the recording has no waits for locks (`record --stacks`)");
     }
     let contention = Contention::of(case.trace, DEPTH);
     let is_lock = |site: &&Site| matches!(site.kind, WaitKind::Lock(_));
@@ -32,11 +32,11 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
         .filter(is_lock)
         .filter(|site| site.waits.count() >= WAITS_MIN && waiting_ppm(site) >= WAITING_MIN_PPM)
         .collect();
-    let Some(worst) = queues.first() else { return Verdict::Nothing };
+    let Some(worst) = queues.first() else { return RuleOutcome::Nothing };
     let idle_ns: u64 = case.analysis.cpus.iter().map(|cpu| cpu.idle_ns).sum();
     let severity_ppm = case.share_ppm(lost_ns(&queues, idle_ns).into());
     if severity_ppm < LOST_MIN_PPM {
-        return Verdict::Nothing;
+        return RuleOutcome::Nothing;
     }
     let name = format!("`{}`", worst.name);
     let mut finding = Finding::new(Rule::LockConvoy, format!("lock convoy: tasks queue at {name}"));
@@ -66,10 +66,10 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
     }
     finding.meaning = meaning(runnable_ppm).to_owned();
     finding.command = format!("contention {RECORDING}");
-    Verdict::Found(finding)
+    RuleOutcome::Found(finding)
 }
 
-/// What the queues cost: those that spin burn their CPU; those that sleep leave CPUs idle, at most as much as idles
+/// The cost of the queues: those that spin burn their CPU; those that sleep leave CPUs idle, at most as much as idles
 /// at all.
 fn lost_ns(queues: &[&Site], idle_ns: u64) -> u64 {
     let spins = |site: &&Site| match site.kind {

@@ -1,7 +1,7 @@
 //! Slices cut by a sleeper.
 
 use super::facts::Cuts;
-use super::{Case, Fact, Family, Finding, RECORDING, Rule, Verdict, ratio_ppm};
+use super::{Case, Fact, Family, Finding, RECORDING, Rule, RuleOutcome, ratio_ppm};
 
 /// A task that comes on the CPU later than this after its wake-up did not preempt: it was picked at a tick, or at
 /// the end of a slice. A quarter of the shortest tick (1 ms at HZ 1000), and far more than an interrupt needs, ns.
@@ -22,15 +22,17 @@ const PASSED_ON_MIN_PPM: u64 = 500_000;
 /// Fewer slices than this have no mean that is worth a line.
 const SLICES_MIN: u64 = 10;
 
-pub(super) fn look(case: &Case<'_>) -> Verdict {
+pub(super) fn look(case: &Case<'_>) -> RuleOutcome {
     if case.lacks_wakeups() {
-        return Verdict::NotJudged("the recording has no events of wake-ups");
+        return RuleOutcome::NotJudged("the recording has no events of wake-ups");
     }
     // The group whose slices are cut most, by all that cut it.
     let groups = 0..case.analysis.groups.len();
     let hit = groups.filter_map(|victim| Some((victim, against(case, victim)?)));
     let worst = hit.max_by_key(|(victim, cuts)| (cuts.count, usize::MAX - victim));
-    worst.map_or(Verdict::Nothing, |(victim, all)| Verdict::Found(finding(case, victim, all)))
+    worst.map_or(RuleOutcome::Nothing, |(victim, all)| {
+        RuleOutcome::Found(finding(case, victim, all))
+    })
 }
 
 /// The cuts against a group, if they are what the rule means.
@@ -108,7 +110,7 @@ fn finding(case: &Case<'_>, victim: usize, all: Cuts) -> Finding {
     finding
 }
 
-/// What the slices would be: measured where the trace has slices without a cut, or a change of tunables.
+/// The slices without cuts: measured where the trace has slices without a cut, or a change of tunables.
 fn add_effect(case: &Case<'_>, victim: usize, cut_ns: u64, finding: &mut Finding) {
     let whole = case.facts.whole[victim];
     match whole.mean_ns().filter(|_| whole.count >= SLICES_MIN) {

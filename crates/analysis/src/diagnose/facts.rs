@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cuts {
     pub(super) count: u64,
-    /// What the cut slices had come to, ns.
+    /// The sum of the cut slices, ns.
     pub(super) slices_ns: u64,
     /// From the cut until the CPU went to a task that had not just woken up, ns.
     pub(super) taken_ns: u64,
@@ -50,7 +50,7 @@ pub(super) struct Phase {
 pub(super) struct Wait {
     pub(super) from_ns: u64,
     pub(super) wait_ns: u64,
-    /// What the task's share of the CPUs in whose queues it stood came to meanwhile, ns.
+    /// The task's share meanwhile of the CPUs in whose queues it stood, ns.
     pub(super) due_ns: u64,
     pub(super) cpu: u32,
 }

@@ -1,6 +1,6 @@
 //! CPUs that idle while tasks wait in the queues of others.
 
-use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, cpu_list};
+use super::{Case, Fact, Finding, RECORDING, Rule, RuleOutcome, cpu_list};
 use fairground_trace::TaskId;
 
 /// So much idle time while others wait, of all CPU time: a hundredth, ppm.
@@ -17,14 +17,14 @@ const WASTE_LONG_NS: u64 = 100_000_000;
 /// CPUs and tasks that are named.
 const NAMED: usize = 3;
 
-pub(super) fn look(case: &Case<'_>) -> Verdict {
+pub(super) fn look(case: &Case<'_>) -> RuleOutcome {
     let machine = &case.analysis.machine;
     let wasted_ns = machine.idle_while_waiting_ns;
     let severity_ppm = case.share_ppm(wasted_ns.into());
     let longest_ns = machine.idle_while_waiting_longest_ns;
     let often = severity_ppm >= WASTE_MIN_PPM && longest_ns >= WASTE_EPISODE_MIN_NS;
     if !often && longest_ns < WASTE_LONG_NS {
-        return Verdict::Nothing;
+        return RuleOutcome::Nothing;
     }
     let mut cpus: Vec<(u64, u32)> =
         case.analysis.cpus.iter().map(|cpu| (cpu.idle_ns, cpu.cpu)).collect();
@@ -55,5 +55,5 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
     finding.tasks = waiting;
     finding.cpus = idle;
     finding.command = format!("analyze {RECORDING} --all --interval 100ms");
-    Verdict::Found(finding)
+    RuleOutcome::Found(finding)
 }

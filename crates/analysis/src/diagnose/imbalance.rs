@@ -1,7 +1,7 @@
 //! Unfair split between CPUs, and its worst form, the frozen imbalance.
 
 use super::{
-    Case, Fact, Finding, RECORDING, Rule, SHARING_WINDOW_MIN_NS, Verdict, cpu_list, ratio_ppm,
+    Case, Fact, Finding, RECORDING, Rule, RuleOutcome, SHARING_WINDOW_MIN_NS, cpu_list, ratio_ppm,
 };
 use crate::TaskMetrics;
 use fairground_trace::TaskId;
@@ -24,12 +24,12 @@ const LOSS_MIN_PPM: u64 = 10_000;
 /// The imbalance is frozen when the tasks that get too little stay on one CPU for at least this part of the trace, ppm.
 const FROZEN_PPM: u64 = 500_000;
 
-pub(super) fn look(case: &Case<'_>) -> Verdict {
+pub(super) fn look(case: &Case<'_>) -> RuleOutcome {
     if case.trace.cpus < 2 {
-        return Verdict::Nothing;
+        return RuleOutcome::Nothing;
     }
     if case.analysis.window_ns() < SHARING_WINDOW_MIN_NS {
-        return Verdict::NotJudged("the recording is shorter than a second");
+        return RuleOutcome::NotJudged("the recording is shorter than a second");
     }
     let steady: Vec<&TaskMetrics> =
         case.analysis.tasks.iter().filter(|task| is_steady(case, task)).collect();
@@ -41,13 +41,13 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
     let figures = |task: &&TaskMetrics| (task.figures.run_ns, task.figures.fluid_ns);
     let missing_ns = short.iter().map(figures).map(|(run, fluid)| u128::from(fluid - run)).sum();
     if case.share_ppm(missing_ns) < LOSS_MIN_PPM {
-        return Verdict::Nothing;
+        return RuleOutcome::Nothing;
     }
     let ahead = steady.into_iter().filter(|task| {
         let (run_ns, fluid_ns) = (task.figures.run_ns, task.figures.fluid_ns);
         ratio_ppm(run_ns.saturating_sub(fluid_ns).into(), fluid_ns.into()) >= UNFAIR_PPM
     });
-    Verdict::Found(finding(case, &short, &ahead.collect::<Vec<_>>(), missing_ns))
+    RuleOutcome::Found(finding(case, &short, &ahead.collect::<Vec<_>>(), missing_ns))
 }
 
 /// It may run anywhere, always wants to, and has a fair share.

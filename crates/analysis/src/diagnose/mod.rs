@@ -1,4 +1,4 @@
-//! What is wrong in a trace, and what shows it: ranked findings, each with its evidence and the command that shows
+//! Faults in a trace and their evidence: ranked findings, each with its evidence and the command that shows
 //! more.
 //!
 //! [`Diagnosis::of`] takes the figures of [`Analysis`] and collects what no metric keeps: which task cut whose
@@ -40,7 +40,7 @@ pub const PAIRS_MAX: usize = 4096;
 /// Names that a finding lists before it says "and so many more".
 pub const LISTED_MAX: usize = 8;
 
-/// What [`Finding::command`] has where the name of the recording goes.
+/// The place of the recording's name in [`Finding::command`].
 pub const RECORDING: &str = "TRACE";
 
 /// A shorter trace shows nothing about how CPU time is shared: a balancer needs several passes. A choice, ns.
@@ -49,7 +49,7 @@ pub(crate) const SHARING_WINDOW_MIN_NS: u64 = 1_000_000_000;
 /// A million: severities are in parts of it.
 const PPM: u128 = 1_000_000;
 
-/// What is looked for.
+/// A kind of fault that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// Tasks that wake up cut the slices of others short, and the CPU does not go back to those.
@@ -97,7 +97,7 @@ impl Rule {
         }
     }
 
-    fn look(self, case: &Case<'_>) -> Verdict {
+    fn look(self, case: &Case<'_>) -> RuleOutcome {
         match self {
             Rule::CutSlices => cut_slices::look(case),
             Rule::Imbalance => imbalance::look(case),
@@ -129,7 +129,7 @@ pub enum Fact {
 /// One line of the evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// What the figure is.
+    /// The meaning of the figure.
     pub what: String,
     /// The figure.
     pub fact: Fact,
@@ -151,9 +151,9 @@ pub struct Finding {
     pub cpus: Vec<u32>,
     /// The figures.
     pub evidence: Vec<Evidence>,
-    /// What the figures mean and what they cannot say.
+    /// The meaning of the figures and their limits.
     pub meaning: String,
-    /// What can be set about it, under the scheduler that the recording was made under; empty where nothing depends on
+    /// Settings that help, under the scheduler that the recording was made under; empty where nothing depends on
     /// the scheduler.
     pub advice: String,
     /// The arguments of the command that shows more, with [`RECORDING`] for the recording's name.
@@ -182,7 +182,7 @@ impl Finding {
 
 /// The verdict of a rule.
 #[derive(Clone, Debug)]
-enum Verdict {
+enum RuleOutcome {
     Nothing,
     Found(Finding),
     /// The trace lacks what the rule needs: why.
@@ -192,7 +192,7 @@ enum Verdict {
 /// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// What is wrong, the costliest first.
+    /// The findings, the costliest first.
     pub findings: Vec<Finding>,
     /// The rules that could not judge this trace, and why.
     pub not_judged: Vec<(Rule, &'static str)>,
@@ -202,7 +202,7 @@ pub struct Diagnosis {
     pub not_counted: u64,
 }
 
-/// What the rules judge.
+/// The input of the rules.
 struct Case<'a> {
     trace: &'a Trace,
     analysis: &'a Analysis,
@@ -227,17 +227,17 @@ impl Diagnosis {
         };
         for rule in Rule::ALL {
             let verdict = match analysis.machine.lacks_switches {
-                true => Verdict::NotJudged("the recording has no sched_switch"),
+                true => RuleOutcome::NotJudged("the recording has no sched_switch"),
                 false => rule.look(&case),
             };
             match verdict {
-                Verdict::Nothing => {}
-                Verdict::Found(mut finding) => {
+                RuleOutcome::Nothing => {}
+                RuleOutcome::Found(mut finding) => {
                     case.add_cgroups(&mut finding);
                     finding.advice = family.advice(rule).unwrap_or_default();
                     diagnosis.findings.push(finding);
                 }
-                Verdict::NotJudged(why) => diagnosis.not_judged.push((rule, why)),
+                RuleOutcome::NotJudged(why) => diagnosis.not_judged.push((rule, why)),
             }
         }
         diagnosis.findings.sort_by_key(|finding| (u64::MAX - finding.severity_ppm, finding.rule));

@@ -1,6 +1,6 @@
 //! A task that goes to and fro between CPUs.
 
-use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, ratio_ppm};
+use super::{Case, Fact, Finding, RECORDING, Rule, RuleOutcome, ratio_ppm};
 use crate::diagnose::facts::TaskFacts;
 
 /// A return to a CPU within this time of leaving it is a bounce:
@@ -19,7 +19,7 @@ const BOUNCE_SHARE_MIN_PPM: u64 = 200_000;
 /// And so much of all CPU time may be run cold: a thousandth, ppm.
 const COLD_MIN_PPM: u64 = 1_000;
 
-pub(super) fn look(case: &Case<'_>) -> Verdict {
+pub(super) fn look(case: &Case<'_>) -> RuleOutcome {
     let facts = &case.facts.tasks;
     let window_ns = u128::from(case.analysis.window_ns());
     let is_one = |task: &TaskFacts| {
@@ -28,12 +28,12 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
             && ratio_ppm(task.bounces.into(), task.switch_ins.into()) >= BOUNCE_SHARE_MIN_PPM
     };
     let ids = case.ranked(|task| if is_one(task) { task.bounces } else { 0 });
-    let Some(first) = ids.first().map(|id| &facts[id.index()]) else { return Verdict::Nothing };
+    let Some(first) = ids.first().map(|id| &facts[id.index()]) else { return RuleOutcome::Nothing };
     let bounces = ids.iter().map(|id| facts[id.index()].bounces).sum();
     let cold_ns: u64 = ids.iter().map(|id| facts[id.index()].cold_ns).sum();
     let severity_ppm = case.share_ppm(cold_ns.into());
     if severity_ppm < COLD_MIN_PPM {
-        return Verdict::Nothing;
+        return RuleOutcome::Nothing;
     }
     let mut finding =
         Finding::new(Rule::PingPong, format!("ping-pong migration: {}", case.names(&ids)));
@@ -51,5 +51,5 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
             .to_owned();
     finding.tasks = ids;
     finding.command = format!("analyze {RECORDING} --per task");
-    Verdict::Found(finding)
+    RuleOutcome::Found(finding)
 }

@@ -52,7 +52,7 @@ impl Queue {
         self.service
     }
 
-    /// What a task of this weight is due for an advance of the service, ns.
+    /// The time that a task of this weight is due for an advance of the service, ns.
     pub(super) fn due_ns(weight: u32, service: u128) -> u64 {
         let ns = service.saturating_mul(weight.into()) >> FRACTION_BITS;
         u64::try_from(ns).unwrap_or(u64::MAX)

@@ -61,7 +61,7 @@ impl Family {
         }
     }
 
-    /// What can be done about the findings of a rule there; `None` where nothing depends on the scheduler.
+    /// Advice about the findings of a rule there; `None` where nothing depends on the scheduler.
     pub(super) fn advice(self, rule: Rule) -> Option<String> {
         let advice = match rule {
             Rule::CutSlices => self.against_cuts(),
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(Family::of(&origin(Some("cfs@2.6.27-sle11"), None)), old);
     }
 
-    /// What a scheduler does not have is not advised there: `features.h` and `debug.c` of Linux 6.1 and 7.2.
+    /// Settings that a scheduler does not have are not advised there: `features.h` and `debug.c` of Linux 6.1 and 7.2.
     #[test]
     fn advice_names_what_there_is() {
         let all = |scheduler: &str| {

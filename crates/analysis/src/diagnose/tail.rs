@@ -1,6 +1,6 @@
 //! A tail of slow wake-ups.
 
-use super::{Case, Fact, Finding, RECORDING, Rule, Verdict};
+use super::{Case, Fact, Finding, RECORDING, Rule, RuleOutcome};
 use crate::GroupMetrics;
 
 /// A wake-up that takes so long missed at least a tick at HZ 250, ns.
@@ -13,13 +13,13 @@ const WAKEUPS_MIN: u64 = 100;
 /// property of the scheduler and no tail.
 const TAIL_FACTOR: u64 = 10;
 
-pub(super) fn look(case: &Case<'_>) -> Verdict {
+pub(super) fn look(case: &Case<'_>) -> RuleOutcome {
     if case.lacks_wakeups() {
-        return Verdict::NotJudged("the recording has no events of wake-ups");
+        return RuleOutcome::NotJudged("the recording has no events of wake-ups");
     }
     let groups = case.analysis.groups.iter().enumerate().filter(|(_, group)| has_tail(group));
     let worst = groups.max_by_key(|(at, _)| (case.facts.slow_due_ns[*at], usize::MAX - at));
-    worst.map_or(Verdict::Nothing, |(at, group)| Verdict::Found(finding(case, at, group)))
+    worst.map_or(RuleOutcome::Nothing, |(at, group)| RuleOutcome::Found(finding(case, at, group)))
 }
 
 /// Whether some wake-ups of the group are slow, and most are not.

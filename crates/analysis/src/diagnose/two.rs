@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// severities of two recordings of the same load differ by a few per cent.
 const CHANGED_MIN_PERCENT: u64 = 20;
 
-/// What became of a finding.
+/// The change of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// Only the second recording has it.
@@ -44,7 +44,7 @@ impl Fate {
 /// A finding of one or of both recordings.
 #[derive(Clone, Debug)]
 pub struct ChangedFinding<'a> {
-    /// What became of it.
+    /// Its change.
     pub fate: Fate,
     /// In the first recording.
     pub before: Option<&'a Finding>,
@@ -149,7 +149,7 @@ mod tests {
         Diagnosis { findings: findings.iter().map(finding).collect(), ..Diagnosis::default() }
     }
 
-    /// What became of which finding.
+    /// The change of each finding.
     fn fates(changed: &[ChangedFinding<'_>]) -> Vec<(Fate, Option<Rule>)> {
         changed.iter().map(|one| (one.fate, one.rule())).collect()
     }

@@ -1,6 +1,6 @@
 //! A waiter that starves, and a hog that never yields.
 
-use super::{Case, Fact, Finding, RECORDING, Rule, Verdict};
+use super::{Case, Fact, Finding, RECORDING, Rule, RuleOutcome};
 
 /// A wait in which so much CPU time was due to the waiter starves it: two of the longest slices that a time-sharing
 /// scheduler of Linux gives at nice 0 (100 ms under O(1)). However many tasks share a CPU and whatever their
@@ -14,10 +14,10 @@ pub(super) const HELD_NS: u64 = 200_000_000;
 /// A hog must hold CPUs from others for so much of all CPU time: a hundredth, ppm.
 const HELD_MIN_PPM: u64 = 10_000;
 
-pub(super) fn starved(case: &Case<'_>) -> Verdict {
+pub(super) fn starved(case: &Case<'_>) -> RuleOutcome {
     let facts = &case.facts.tasks;
     let ids = case.ranked(|task| task.starved_due_ns);
-    let Some(first) = ids.first().map(|id| &facts[id.index()]) else { return Verdict::Nothing };
+    let Some(first) = ids.first().map(|id| &facts[id.index()]) else { return RuleOutcome::Nothing };
     let worst = first.starved_worst;
     let due_ns: u128 = facts.iter().map(|task| u128::from(task.starved_due_ns)).sum();
     let mut finding =
@@ -38,17 +38,17 @@ pub(super) fn starved(case: &Case<'_>) -> Verdict {
             .to_owned();
     finding.tasks = ids;
     finding.command = format!("analyze {RECORDING} --per task");
-    Verdict::Found(finding)
+    RuleOutcome::Found(finding)
 }
 
-pub(super) fn hog(case: &Case<'_>) -> Verdict {
+pub(super) fn hog(case: &Case<'_>) -> RuleOutcome {
     let facts = &case.facts.tasks;
     let held_ns: u128 = facts.iter().map(|task| u128::from(task.held_ns)).sum();
     if case.share_ppm(held_ns) < HELD_MIN_PPM {
-        return Verdict::Nothing;
+        return RuleOutcome::Nothing;
     }
     let ids = case.ranked(|task| task.held_ns);
-    let Some(worst) = ids.first().map(|id| &facts[id.index()]) else { return Verdict::Nothing };
+    let Some(worst) = ids.first().map(|id| &facts[id.index()]) else { return RuleOutcome::Nothing };
     let mut finding = Finding::new(
         Rule::Hog,
         format!("a hog that never yields: {} while others wait", case.names(&ids)),
@@ -68,7 +68,7 @@ pub(super) fn hog(case: &Case<'_>) -> Verdict {
         .to_owned();
     finding.tasks = ids;
     finding.command = format!("analyze {RECORDING} --per task --all");
-    Verdict::Found(finding)
+    RuleOutcome::Found(finding)
 }
 
 fn since_start(case: &Case<'_>, time_ns: u64) -> u64 {

@@ -1,6 +1,6 @@
-//! What took the time that roles lost.
+//! Causes of the time that roles lost.
 
-use super::{Change, Difference, Part};
+use super::{Change, Difference, TimeShare};
 use std::collections::BTreeMap;
 
 /// Sleep for a role is that role's own lost time, passed on, if the role lost at least this part of it.
@@ -40,7 +40,7 @@ impl CauseKind {
 /// Something that took time.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// What it is.
+    /// The kind of the cause.
     pub kind: CauseKind,
     /// The role that does it, or to which it happens.
     pub role: usize,
@@ -53,24 +53,24 @@ pub struct Cause {
 /// All of them, the costliest first; the negative ones, by which time was gained, are last.
 pub(super) fn causes(difference: &Difference) -> Vec<Cause> {
     let passed_on = passed_on(difference);
-    let mut by_cause: BTreeMap<(CauseKind, usize), Vec<(usize, Part)>> = BTreeMap::new();
+    let mut by_cause: BTreeMap<(CauseKind, usize), Vec<(usize, TimeShare)>> = BTreeMap::new();
     for change in difference.roles.iter().filter(|change| change.asked) {
         let Some(work) = change.work else { continue };
         for (part, time) in change.parts.iter().filter(|(part, _)| part.is_loss(work)) {
             let cause = match *part {
-                Part::Runs => (CauseKind::Runs, change.role),
-                Part::WaitsBehind(by) => (CauseKind::TakesCpu, by),
-                Part::WaitsIdle => (CauseKind::WaitsIdle, change.role),
-                Part::SleepsFor(by) if is_passed_on(&passed_on, by, time) => continue,
-                Part::SleepsFor(by) => (CauseKind::IsWaitedFor, by),
-                Part::Sleeps => (CauseKind::Sleeps, change.role),
+                TimeShare::Runs => (CauseKind::Runs, change.role),
+                TimeShare::WaitsBehind(by) => (CauseKind::TakesCpu, by),
+                TimeShare::WaitsIdle => (CauseKind::WaitsIdle, change.role),
+                TimeShare::SleepsFor(by) if is_passed_on(&passed_on, by, time) => continue,
+                TimeShare::SleepsFor(by) => (CauseKind::IsWaitedFor, by),
+                TimeShare::Sleeps => (CauseKind::Sleeps, change.role),
                 // Never a loss.
-                Part::WaitsUnknown | Part::SleepsOn | Part::Unknown => continue,
+                TimeShare::WaitsUnknown | TimeShare::SleepsOn | TimeShare::Unknown => continue,
             };
             by_cause.entry(cause).or_default().push((change.role, *part));
         }
     }
-    let cause = |((kind, role), parts): ((CauseKind, usize), Vec<(usize, Part)>)| Cause {
+    let cause = |((kind, role), parts): ((CauseKind, usize), Vec<(usize, TimeShare)>)| Cause {
         kind,
         role,
         victims: victims(difference, &parts),
@@ -81,8 +81,8 @@ pub(super) fn causes(difference: &Difference) -> Vec<Cause> {
     causes
 }
 
-fn victims(difference: &Difference, parts: &[(usize, Part)]) -> Vec<(usize, Change)> {
-    let mut by_role: BTreeMap<usize, Vec<(usize, Part)>> = BTreeMap::new();
+fn victims(difference: &Difference, parts: &[(usize, TimeShare)]) -> Vec<(usize, Change)> {
+    let mut by_role: BTreeMap<usize, Vec<(usize, TimeShare)>> = BTreeMap::new();
     for (role, part) in parts {
         by_role.entry(*role).or_default().push((*role, *part));
     }
@@ -100,8 +100,8 @@ fn passed_on(difference: &Difference) -> Vec<f64> {
         for change in &difference.roles {
             let Some(work) = change.work else { continue };
             let losses = change.parts.iter().filter(|(part, _)| part.is_loss(work));
-            let counts = |part: &Part, time: &Change| match part {
-                Part::SleepsFor(by) => is_passed_on(&lost, *by, time),
+            let counts = |part: &TimeShare, time: &Change| match part {
+                TimeShare::SleepsFor(by) => is_passed_on(&lost, *by, time),
                 _ => true,
             };
             let counted = losses.filter(|(part, time)| counts(part, time));

@@ -1,4 +1,4 @@
-//! What the recordings say of the machines that made them.
+//! The conditions under which recordings were made.
 
 use super::Recorded;
 use fairground_trace::{Origin, Trace};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// Something that is not the same before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// What it is: `scheduler`, `kernel`, `hz`.
+    /// The name of the condition: `scheduler`, `kernel`, `hz`.
     pub what: String,
     /// Its values in the recordings before, with commas.
     pub before: String,
@@ -18,7 +18,7 @@ pub struct Condition {
 /// A fact of a recording; `None` where it does not say.
 type Read = fn(&Trace) -> Option<String>;
 
-/// What is compared, but for named values.
+/// The conditions that are compared, but for named values.
 const FACTS: [(&str, Read); 8] = [
     ("scheduler", |trace| trace.origin.scheduler.clone()),
     ("kernel", |trace| trace.origin.kernel.clone()),
@@ -33,7 +33,7 @@ const FACTS: [(&str, Read); 8] = [
     }),
 ];
 
-/// What differs, as far as every recording says it.
+/// The conditions that differ, as far as every recording states them.
 pub(super) fn conditions(before: &[Recorded<'_>], after: &[Recorded<'_>]) -> Vec<Condition> {
     let mut found = Vec::new();
     for (what, read) in FACTS {

@@ -112,7 +112,7 @@ struct Queue {
     waiting: Vec<(usize, u64)>,
 }
 
-/// What is remembered of a task.
+/// The state of a task in the ledger.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     role: usize,

@@ -1,4 +1,4 @@
-//! What differs between two recordings, or between several before and several after a change: which tasks lost time,
+//! The differences between two recordings, or between several before and several after a change: which tasks lost time,
 //! and what took it.
 //!
 //! The tasks of all recordings are sorted into *roles*: tasks of one name, or of one place in the wake-up graph. The
@@ -6,7 +6,7 @@
 //! meanwhile), sleeping (by the role that ended the sleep) and unknown. So the differences of the parts add up to
 //! that of the whole.
 //!
-//! What a loss is depends on what bounds the work of a role ([`Work`]). The figures before are those for as much work
+//! The bound of a role's work ([`Work`]) decides which time is a loss. The figures before are those for as much work
 //! as the recordings after did: as many tasks, or as much time.
 //!
 //! Each loss is a part of one [`Cause`]: waiting is caused by the role that had the CPU, sleep by the role that ended
@@ -58,7 +58,7 @@ pub enum Detail {
     Task,
 }
 
-/// What bounds the work of a role, and with it which of its time is lost.
+/// The bound of a role's work, which decides which of its time is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Most of its tasks begin and end in the recording: their number is the work, and a longer life is lost.
@@ -89,7 +89,7 @@ const GROWN_MIN: f64 = 0.05;
 
 /// A part of a role's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum TimeShare {
     /// On a CPU.
     Runs,
     /// Waiting while a role has the CPU.
@@ -108,43 +108,43 @@ pub enum Part {
     Unknown,
 }
 
-impl Part {
+impl TimeShare {
     /// Whether it is lost time of a role with that kind of work. What is not known is not called lost.
     fn is_loss(self, work: Work) -> bool {
         match self {
-            Part::Runs => work != Work::CpuTime,
-            Part::WaitsBehind(_) | Part::WaitsIdle => true,
-            Part::SleepsFor(_) | Part::Sleeps => work != Work::Pace,
-            Part::WaitsUnknown | Part::SleepsOn | Part::Unknown => false,
+            TimeShare::Runs => work != Work::CpuTime,
+            TimeShare::WaitsBehind(_) | TimeShare::WaitsIdle => true,
+            TimeShare::SleepsFor(_) | TimeShare::Sleeps => work != Work::Pace,
+            TimeShare::WaitsUnknown | TimeShare::SleepsOn | TimeShare::Unknown => false,
         }
     }
 
     /// Whether it is a wait for a CPU.
     pub fn is_wait(self) -> bool {
-        matches!(self, Part::WaitsBehind(_) | Part::WaitsIdle | Part::WaitsUnknown)
+        matches!(self, TimeShare::WaitsBehind(_) | TimeShare::WaitsIdle | TimeShare::WaitsUnknown)
     }
 
     /// Whether it is sleep.
     pub fn is_sleep(self) -> bool {
-        matches!(self, Part::SleepsFor(_) | Part::Sleeps | Part::SleepsOn)
+        matches!(self, TimeShare::SleepsFor(_) | TimeShare::Sleeps | TimeShare::SleepsOn)
     }
 
     fn of_ledger(self, ledger: &Ledger, role: usize) -> u64 {
         let (waited, slept) = (&ledger.waited, &ledger.slept);
         match self {
-            Part::Runs => ledger.roles[role].run_ns,
-            Part::WaitsBehind(by) => waited.get(role, by),
-            Part::WaitsIdle => waited.get(role, waited.no_role()),
-            Part::WaitsUnknown => waited.get(role, waited.unseen()),
-            Part::SleepsFor(by) => slept.get(role, by),
-            Part::Sleeps => slept.get(role, slept.no_role()),
-            Part::SleepsOn => slept.get(role, slept.unseen()),
-            Part::Unknown => ledger.roles[role].unknown_ns,
+            TimeShare::Runs => ledger.roles[role].run_ns,
+            TimeShare::WaitsBehind(by) => waited.get(role, by),
+            TimeShare::WaitsIdle => waited.get(role, waited.no_role()),
+            TimeShare::WaitsUnknown => waited.get(role, waited.unseen()),
+            TimeShare::SleepsFor(by) => slept.get(role, by),
+            TimeShare::Sleeps => slept.get(role, slept.no_role()),
+            TimeShare::SleepsOn => slept.get(role, slept.unseen()),
+            TimeShare::Unknown => ledger.roles[role].unknown_ns,
         }
     }
 }
 
-/// What became of a role.
+/// The change of a role.
 #[derive(Clone, Debug)]
 pub struct RoleChange {
     /// Its number in [`Difference::names`].
@@ -153,12 +153,12 @@ pub struct RoleChange {
     pub tasks: Change,
     /// Whether its losses count.
     pub asked: bool,
-    /// What bounds its work; `None` of a role that only one side has.
+    /// The bound of its work; `None` of a role that only one side has.
     pub work: Option<Work>,
     /// The time that it lives, ns.
     pub life: Change,
     /// The parts of its life that are not 0 on both sides, ns.
-    pub parts: Vec<(Part, Change)>,
+    pub parts: Vec<(TimeShare, Change)>,
     /// On a CPU, ns.
     pub run: Change,
     /// Waiting for a CPU, ns.
@@ -199,7 +199,7 @@ impl RoleChange {
     }
 
     /// A part of its life.
-    pub fn part(&self, part: Part) -> Change {
+    pub fn part(&self, part: TimeShare) -> Change {
         let found = self.parts.iter().find(|(known, _)| *known == part);
         found.map_or(Change::default(), |(_, change)| *change)
     }
@@ -233,14 +233,14 @@ pub struct Difference {
     pub names: Vec<String>,
     /// Names before and after of roles that were matched by their place in the wake-up graph.
     pub renamed: Vec<(String, String)>,
-    /// What differs of the machines and schedulers that made the recordings.
+    /// Differences of the machines and schedulers that made the recordings.
     pub conditions: Vec<Condition>,
     /// The machine.
     pub machine: MachineChange,
     /// The roles, those that lost most first; then those whose losses do not count; those that only one side has last,
     /// by CPU time.
     pub roles: Vec<RoleChange>,
-    /// What took the time, the costliest first.
+    /// Causes of the lost time, the costliest first.
     pub causes: Vec<Cause>,
     /// By role: its place in `roles`.
     places: Vec<Option<usize>>,
@@ -320,7 +320,7 @@ impl Difference {
         self.roles.iter().filter(|role| role.has_grown()).max_by(by_growth)
     }
 
-    /// What is contradictory or missing in each recording, those before first.
+    /// Contradictions and losses in each recording, those before first.
     pub fn irregularities(&self) -> impl Iterator<Item = &Irregularities> {
         self.ledgers.iter().flatten().map(|ledger| &ledger.irregularities)
     }
@@ -382,7 +382,7 @@ impl Difference {
     }
 
     /// The sum of some parts of some roles, each by the work of its role.
-    fn sum(&self, parts: &[(usize, Part)]) -> Change {
+    fn sum(&self, parts: &[(usize, TimeShare)]) -> Change {
         let mut totals = self.ledgers.each_ref().map(|side| vec![0.0; side.len()]);
         for (role, part) in parts {
             let units = self.units(*role, self.role(*role).and_then(|role| role.work));
@@ -401,7 +401,7 @@ impl Difference {
         self.ledgers[side].iter().map(|ledger| of(&ledger.roles[role])).sum()
     }
 
-    /// What bounds the work of a role that both sides have.
+    /// The bound of the work of a role that both sides have.
     fn work(&self, role: usize) -> Work {
         let complete = |side| {
             let tasks = self.role_sum(side, role, |sums| sums.tasks);
@@ -421,14 +421,14 @@ impl Difference {
     }
 
     /// The parts of a role's life that any recording has.
-    fn parts_of(&self, role: usize) -> Vec<Part> {
+    fn parts_of(&self, role: usize) -> Vec<TimeShare> {
         let roles = 0..self.names.len();
-        let behind = roles.clone().map(Part::WaitsBehind);
-        let parts = [Part::Runs].into_iter().chain(behind);
-        let parts = parts.chain([Part::WaitsIdle, Part::WaitsUnknown]);
-        let parts = parts.chain(roles.map(Part::SleepsFor));
-        let parts = parts.chain([Part::Sleeps, Part::SleepsOn, Part::Unknown]);
-        let exists = |part: &Part| {
+        let behind = roles.clone().map(TimeShare::WaitsBehind);
+        let parts = [TimeShare::Runs].into_iter().chain(behind);
+        let parts = parts.chain([TimeShare::WaitsIdle, TimeShare::WaitsUnknown]);
+        let parts = parts.chain(roles.map(TimeShare::SleepsFor));
+        let parts = parts.chain([TimeShare::Sleeps, TimeShare::SleepsOn, TimeShare::Unknown]);
+        let exists = |part: &TimeShare| {
             self.ledgers.iter().flatten().any(|ledger| part.of_ledger(ledger, role) > 0)
         };
         parts.filter(exists).collect()
@@ -442,22 +442,23 @@ impl Difference {
         let work = (!tasks.contains(&0)).then(|| self.work(role));
         let units = self.units(role, work);
         let parts = self.parts_of(role);
-        let total = |is: &dyn Fn(Part) -> bool| {
+        let total = |is: &dyn Fn(TimeShare) -> bool| {
             self.change(&units, |ledger| {
                 let parts = parts.iter().filter(|part| is(**part));
                 parts.map(|part| part.of_ledger(ledger, role)).sum::<u64>() as f64
             })
         };
-        let one = |part: Part| self.change(&units, |ledger| part.of_ledger(ledger, role) as f64);
+        let one =
+            |part: TimeShare| self.change(&units, |ledger| part.of_ledger(ledger, role) as f64);
         Some(RoleChange {
             role,
             asked,
             tasks: self.plain(|ledger| ledger.roles[role].tasks as f64),
             work,
             life: self.change(&units, |ledger| ledger.life_ns(role) as f64),
-            run: total(&|part| part == Part::Runs),
-            wait: total(&Part::is_wait),
-            sleep: total(&Part::is_sleep),
+            run: total(&|part| part == TimeShare::Runs),
+            wait: total(&TimeShare::is_wait),
+            sleep: total(&TimeShare::is_sleep),
             lost: work.map_or(Change::default(), |work| total(&|part| part.is_loss(work))),
             cpu_time: self.change(&self.windows(), |ledger| ledger.roles[role].run_ns as f64),
             wakeups: self.per_second(|ledger| ledger.roles[role].wakeups),

@@ -197,7 +197,7 @@ fn numbered_alike(casts: &[Cast]) -> BTreeMap<String, String> {
     renamed.collect()
 }
 
-/// What is known of the tasks of one name on one side.
+/// The tasks of one name on one side.
 #[derive(Debug, Default)]
 struct Place<'a> {
     /// Tasks, and arrivals on a CPU, in the recording with most of them.

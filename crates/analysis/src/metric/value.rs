@@ -1,4 +1,4 @@
-//! What a metric is: a name, a unit, and how it is read.
+//! A metric: a name, a unit, and how it is read.
 
 use crate::Samples;
 
@@ -40,19 +40,19 @@ impl Unit {
 
 /// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum MetricValue {
     /// Exact.
     Int(i64),
     /// A quotient.
     Float(f64),
 }
 
-impl Value {
+impl MetricValue {
     /// As a float; integers above 2^53 lose their last bits.
     pub fn as_f64(self) -> f64 {
         match self {
-            Value::Int(value) => value as f64,
-            Value::Float(value) => value,
+            MetricValue::Int(value) => value as f64,
+            MetricValue::Float(value) => value,
         }
     }
 }
@@ -67,7 +67,7 @@ pub struct Metric<T: 'static> {
     /// The unit of the value.
     pub unit: Unit,
     /// Reads the value; `None` is "not measured".
-    pub read: fn(&T) -> Option<Value>,
+    pub read: fn(&T) -> Option<MetricValue>,
 }
 
 impl<T> Metric<T> {
@@ -86,27 +86,27 @@ pub(crate) const fn metric<T>(
     name: &'static str,
     figure: &'static str,
     unit: Unit,
-    read: fn(&T) -> Option<Value>,
+    read: fn(&T) -> Option<MetricValue>,
 ) -> Metric<T> {
     Metric { name, figure, unit, read }
 }
 
 /// A count.
-pub(crate) fn int(value: u64) -> Option<Value> {
-    Some(Value::Int(i64::try_from(value).unwrap_or(i64::MAX)))
+pub(crate) fn int(value: u64) -> Option<MetricValue> {
+    Some(MetricValue::Int(i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
 /// A count that may not be measured.
-pub(crate) fn known(value: Option<u64>) -> Option<Value> {
+pub(crate) fn known(value: Option<u64>) -> Option<MetricValue> {
     value.and_then(int)
 }
 
 /// A quotient that may not be defined.
-pub(crate) fn float(value: Option<f64>) -> Option<Value> {
-    value.map(Value::Float)
+pub(crate) fn float(value: Option<f64>) -> Option<MetricValue> {
+    value.map(MetricValue::Float)
 }
 
 /// The number of samples.
-pub(crate) fn count(samples: &Samples) -> Option<Value> {
+pub(crate) fn count(samples: &Samples) -> Option<MetricValue> {
     int(samples.count())
 }

@@ -38,7 +38,7 @@ impl States {
         before.filter(|task| !task.is_idle())
     }
 
-    /// What the CPU was known to run turned out to be wrong.
+    /// Takes back what the CPU was known to run, which turned out to be wrong.
     #[cold]
     fn disown<O: Observer>(&mut self, cpu: u32, observer: &mut O) {
         let now_ns = self.now_ns;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fairground_analysis::Analysis;
 use fairground_analysis::contention::{self, Contention};
-use fairground_analysis::metric::{self, Unit, Value};
+use fairground_analysis::metric::{self, MetricValue, Unit};
 use fairground_analysis::playback::{PLAYBACK_PROGRAM, Playback};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
@@ -258,7 +258,7 @@ fn lock_figures(figures: &mut Figures, outcome: &Outcome) {
 fn ring_figures(figures: &mut Figures, outcome: &Outcome) {
     let Some(ring) = RingReport::of(&outcome.trace) else { return };
     for metric in RING_PROGRAM {
-        let value = (metric.read)(&ring).map(Value::as_f64);
+        let value = (metric.read)(&ring).map(MetricValue::as_f64);
         figures.insert(&format!("report.{}", metric.key()), value.as_slice());
     }
     for (name, value) in present::ring_instructions(&ring, outcome.instruction_ns()) {
@@ -267,8 +267,8 @@ fn ring_figures(figures: &mut Figures, outcome: &Outcome) {
 }
 
 /// Durations are in ms in experiment files.
-fn in_ms(value: Option<Value>, unit: Unit) -> Option<f64> {
-    let value = value.map(Value::as_f64);
+fn in_ms(value: Option<MetricValue>, unit: Unit) -> Option<f64> {
+    let value = value.map(MetricValue::as_f64);
     if unit == Unit::Ns { value.map(|ns| ns / 1e6) } else { value }
 }
 

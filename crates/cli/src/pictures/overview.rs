@@ -1,6 +1,6 @@
 //! The first screen: which run treats the workload how.
 
-use fairground_analysis::metric::{Metric, Unit, Value, machine};
+use fairground_analysis::metric::{Metric, MetricValue, Unit, machine};
 use fairground_analysis::{Analysis, MachineMetrics};
 use fairground_report::page::Overview;
 use fairground_report::{Cell, Column, Table};
@@ -39,10 +39,10 @@ impl Measure {
         self.metric.map_or("worst_fairness_error".to_owned(), Metric::key)
     }
 
-    fn read(&self, analysis: &Analysis) -> Option<Value> {
+    fn read(&self, analysis: &Analysis) -> Option<MetricValue> {
         match self.metric {
             Some(metric) => (metric.read)(&analysis.machine),
-            None => worst(analysis).map(|worst| Value::Int(worst.error_ns.saturating_abs())),
+            None => worst(analysis).map(|worst| MetricValue::Int(worst.error_ns.saturating_abs())),
         }
     }
 
@@ -165,7 +165,7 @@ fn ends<'a>(
     say: impl Fn(&Measure, &Analysis) -> String,
 ) -> Option<Ends<'a>> {
     let measure = &measure?;
-    let read = |analysis: &Analysis| measure.read(analysis).map(Value::as_f64);
+    let read = |analysis: &Analysis| measure.read(analysis).map(MetricValue::as_f64);
     let mut measured: Vec<_> =
         runs.iter().filter_map(|run| Some((read(run.analysis)?, run))).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));

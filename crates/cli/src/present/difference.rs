@@ -1,7 +1,7 @@
 //! What differs between recordings: a sentence with the cause, and tables of causes, tasks, parts and the machine.
 
 use fairground_analysis::difference::{
-    Cause, CauseKind, Change, Difference, Part, RoleChange, Work,
+    Cause, CauseKind, Change, Difference, RoleChange, TimeShare, Work,
 };
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
 
@@ -338,10 +338,10 @@ fn evidence_table(difference: &Difference, cause: &Cause) -> Table {
             );
             add(format!("`{victim_name}` preempted by it"), all, &per_second);
             add(format!("`{victim_name}` preempted when it wakes up"), woken, &per_second);
-            let waits = role.part(Part::WaitsBehind(cause.role));
+            let waits = role.part(TimeShare::WaitsBehind(cause.role));
             add(format!("`{victim_name}` waits while it runs"), waits, &duration);
         } else if cause.kind == CauseKind::IsWaitedFor {
-            let sleeps = role.part(Part::SleepsFor(cause.role));
+            let sleeps = role.part(TimeShare::SleepsFor(cause.role));
             add(format!("`{victim_name}` sleeps until it wakes it"), sleeps, &duration);
         }
     }
@@ -381,15 +381,15 @@ fn tasks_table(difference: &Difference, shown: &dyn Fn(f64) -> bool, most: usize
 /// The life of a role's tasks in parts.
 fn parts_table(difference: &Difference, role: &RoleChange, shown: &dyn Fn(f64) -> bool) -> Table {
     let name = &difference.names[role.role];
-    let part = |part: Part| match part {
-        Part::Runs => "runs".to_owned(),
-        Part::WaitsBehind(by) => format!("waits while `{}` runs", difference.names[by]),
-        Part::WaitsIdle => "waits while the CPU idles".to_owned(),
-        Part::WaitsUnknown => "waits, it is not known for what".to_owned(),
-        Part::SleepsFor(by) => format!("sleeps until `{}` wakes it", difference.names[by]),
-        Part::Sleeps => "sleeps until a timer or an interrupt".to_owned(),
-        Part::SleepsOn => "sleeps up to the end of the recording".to_owned(),
-        Part::Unknown => "unknown".to_owned(),
+    let part = |part: TimeShare| match part {
+        TimeShare::Runs => "runs".to_owned(),
+        TimeShare::WaitsBehind(by) => format!("waits while `{}` runs", difference.names[by]),
+        TimeShare::WaitsIdle => "waits while the CPU idles".to_owned(),
+        TimeShare::WaitsUnknown => "waits, it is not known for what".to_owned(),
+        TimeShare::SleepsFor(by) => format!("sleeps until `{}` wakes it", difference.names[by]),
+        TimeShare::Sleeps => "sleeps until a timer or an interrupt".to_owned(),
+        TimeShare::SleepsOn => "sleeps up to the end of the recording".to_owned(),
+        TimeShare::Unknown => "unknown".to_owned(),
     };
     let mut lines: Vec<(String, Change)> = Vec::new();
     let mut rest = Change::default();

@@ -1,10 +1,10 @@
 //! A metric's value as a cell.
 
-use fairground_analysis::metric::{Unit, Value};
+use fairground_analysis::metric::{MetricValue, Unit};
 use fairground_report::Cell;
 
 /// The cell of a value, in a column where every cell has its own unit.
-pub(crate) fn cell(value: Option<Value>, unit: Unit) -> Cell {
+pub(crate) fn cell(value: Option<MetricValue>, unit: Unit) -> Cell {
     let Some(value) = value else { return Cell::NotMeasured };
     let number = value.as_f64();
     match (unit, value) {
@@ -14,8 +14,8 @@ pub(crate) fn cell(value: Option<Value>, unit: Unit) -> Cell {
         (Unit::Percent, _) => Cell::percent(number, 2),
         (Unit::PerSecond, _) => Cell::quantity(number, 1, "1/s"),
         (Unit::InsnsPerEvent, _) => Cell::quantity(number, 1, "insns"),
-        (Unit::Count, Value::Int(count)) => Cell::Int(count),
-        (Unit::Count, Value::Float(count)) => Cell::float(count, 1),
+        (Unit::Count, MetricValue::Int(count)) => Cell::Int(count),
+        (Unit::Count, MetricValue::Float(count)) => Cell::float(count, 1),
         (Unit::Ratio, _) => Cell::float(number, 4),
     }
 }

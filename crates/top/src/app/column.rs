@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use fairground_analysis::{Doing, Figures};
+use fairground_analysis::{Figures, TaskActivity};
 use fairground_trace::TaskId;
 
 use crate::draw::text;
@@ -112,7 +112,7 @@ impl Column {
             }
             Column::Pid => view.tasks[task].0.to_string(),
             Column::Cpu => match view.doing[task] {
-                Doing::Running(cpu) | Doing::Waiting(cpu) => cpu.to_string(),
+                TaskActivity::Running(cpu) | TaskActivity::Waiting(cpu) => cpu.to_string(),
                 _ => text::unknown(),
             },
             Column::Own(number) => {
@@ -151,13 +151,13 @@ impl Column {
             Column::Switches => Some(recent?.switches_away() as f64),
             Column::Time => Some(whole.run_ns as f64),
             Column::State => Some(match view.doing[task] {
-                Doing::Running(_) => 3.0,
-                Doing::Waiting(_) => 2.0,
-                Doing::Waking => 1.0,
+                TaskActivity::Running(_) => 3.0,
+                TaskActivity::Waiting(_) => 2.0,
+                TaskActivity::Waking => 1.0,
                 _ => 0.0,
             }),
             Column::Cpu => match view.doing[task] {
-                Doing::Running(cpu) | Doing::Waiting(cpu) => Some(-f64::from(cpu)),
+                TaskActivity::Running(cpu) | TaskActivity::Waiting(cpu) => Some(-f64::from(cpu)),
                 _ => None,
             },
             Column::Pid | Column::Task | Column::Own(_) => None,

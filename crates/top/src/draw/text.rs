@@ -1,6 +1,6 @@
 //! Numbers as the narrow columns of a terminal show them.
 
-use fairground_analysis::Doing;
+use fairground_analysis::TaskActivity;
 
 /// A value that is not measured.
 pub(crate) fn unknown() -> String {
@@ -45,14 +45,14 @@ pub(crate) fn clock(ns: u64) -> String {
 }
 
 /// The state of a task, as the letter of `ps` where there is one.
-pub(crate) fn letter(doing: Doing) -> &'static str {
+pub(crate) fn letter(doing: TaskActivity) -> &'static str {
     match doing {
-        Doing::Unknown => "?",
-        Doing::Absent => "X",
-        Doing::Asleep => "S",
-        Doing::Waking => "w",
-        Doing::Waiting(_) => "W",
-        Doing::Running(_) => "R",
+        TaskActivity::Unknown => "?",
+        TaskActivity::Absent => "X",
+        TaskActivity::Asleep => "S",
+        TaskActivity::Waking => "w",
+        TaskActivity::Waiting(_) => "W",
+        TaskActivity::Running(_) => "R",
     }
 }
 

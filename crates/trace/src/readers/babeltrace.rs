@@ -11,7 +11,7 @@
 use super::collect::Collector;
 use super::interner::{Named as NamedTask, UNNAMED};
 use super::line::{CPUS_MAX, leading_number};
-use super::lttng::{Interrupts, Named, Value, stated};
+use super::lttng::{Interrupts, LttngValue, Named, stated};
 use super::stated::Tasks;
 use crate::TaskState;
 
@@ -27,7 +27,7 @@ pub(super) struct EventLine<'a> {
     pub(super) is_of_day: bool,
     pub(super) event: &'a str,
     /// The fields, and behind them the contexts.
-    fields: Vec<(&'a str, Value<'a>)>,
+    fields: Vec<(&'a str, LttngValue<'a>)>,
     contexts: usize,
 }
 
@@ -116,7 +116,7 @@ fn days(date: &str) -> Option<u64> {
 }
 
 /// Parses `key = value, … }`; returns what follows the brace.
-fn group<'a>(text: &'a str, fields: &mut Vec<(&'a str, Value<'a>)>) -> Option<&'a str> {
+fn group<'a>(text: &'a str, fields: &mut Vec<(&'a str, LttngValue<'a>)>) -> Option<&'a str> {
     let mut rest = text.trim_start();
     while fields.len() < VALUES_MAX {
         if let Some(rest) = rest.strip_prefix('}') {
@@ -133,20 +133,20 @@ fn group<'a>(text: &'a str, fields: &mut Vec<(&'a str, Value<'a>)>) -> Option<&'
 
 /// A value and what follows it: a text, a number, an enumeration `( "NAME" : container = 1 )`, or nested ones, which
 /// are skipped.
-fn value(text: &str) -> Option<(Option<Value<'_>>, &str)> {
+fn value(text: &str) -> Option<(Option<LttngValue<'_>>, &str)> {
     match text.as_bytes().first()? {
         b'"' => {
             let end = end_of_text(text)?;
-            Some((Some(Value::Text(&text.as_bytes()[1..end])), &text[end + 1..]))
+            Some((Some(LttngValue::Text(&text.as_bytes()[1..end])), &text[end + 1..]))
         }
         b'(' | b'[' | b'{' => {
             let end = end_of_nested(text)?;
             let inside = &text[..end];
             let number = inside.rsplit_once("container = ").and_then(|(_, rest)| number(rest));
-            Some((number.map(|(number, _)| Value::Number(number)), &text[end..]))
+            Some((number.map(|(number, _)| LttngValue::Number(number)), &text[end..]))
         }
         _ => match number(text) {
-            Some((number, rest)) => Some((Some(Value::Number(number)), rest)),
+            Some((number, rest)) => Some((Some(LttngValue::Number(number)), rest)),
             // A floating point number, or a word.
             None => Some((None, &text[text.find([',', '}'])?..])),
         },
@@ -198,7 +198,7 @@ fn end_of_nested(text: &str) -> Option<usize> {
     None
 }
 
-/// What a text of babeltrace needs beside its lines.
+/// The state of reading a text of babeltrace.
 #[derive(Debug, Default)]
 pub(super) struct LttngText {
     interrupts: Interrupts,

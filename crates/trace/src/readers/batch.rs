@@ -1,6 +1,7 @@
 //! Decoded events: in runs that are sorted by time, and those of a part of an input with what was counted beside them.
 
 use super::clocks::ClockSpans;
+use super::interner::IdentityId;
 use super::renames::Rename;
 use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::EventKind;
@@ -20,7 +21,12 @@ pub(super) struct Runs {
 impl Runs {
     /// Adds an event. Returns the index of its run, and its index there.
     #[inline]
-    pub(super) fn push(&mut self, time_ns: u64, cpu: u32, kind: EventKind) -> (usize, usize) {
+    pub(super) fn push(
+        &mut self,
+        time_ns: u64,
+        cpu: u32,
+        kind: EventKind<IdentityId>,
+    ) -> (usize, usize) {
         self.push_packed(Packed::of(time_ns, cpu, PackedKind::new(kind)), Scope::of(cpu, kind))
     }
 
@@ -121,7 +127,7 @@ impl Batch {
         let after_ns = self.clocks.last_ns(cpu);
         let is_empty = after_ns.is_some_and(|after_ns| after_ns >= before_ns);
         if is_empty || self.announced.is_some_and(|announced| cpu >= announced.cpus) {
-            let lost = PackedKind::new(EventKind::Lost { count });
+            let lost = PackedKind::new(EventKind::<IdentityId>::Lost { count });
             self.add_event(at, before_ns, cpu, lost);
             return;
         }

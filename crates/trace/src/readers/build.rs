@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::interner::{Class, Interner, NOT_NAMED, TaskIdentity, UNNAMED};
-use super::parts::PartWriter;
+use super::interner::{Class, IdentityId, Interner, NOT_NAMED, TaskIdentity, UNNAMED};
 use super::renames::Renames;
+use super::segments::SegmentWriter;
 use super::stated::LEFT_OUT;
 use crate::packed::{Packed, PackedKind};
 use crate::{CgroupId, CgroupInfo, EventKind, RtPrio, TaskId, TaskInfo, Trace};
@@ -30,9 +30,9 @@ enum Reference {
 }
 
 impl Reference {
-    /// How an event other than a switch or the beginning of a wake-up refers to its tasks ([`EventKind::tasks_mut`]).
+    /// How an event other than a switch or the beginning of a wake-up refers to its tasks ([`EventKind::map_tasks`]).
     #[inline]
-    fn of(kind: &EventKind) -> [Self; 2] {
+    fn of(kind: &EventKind<IdentityId>) -> [Self; 2] {
         match kind {
             EventKind::Wakeup { .. } => [Self::Living; 2],
             EventKind::WakeupNew { .. } => [Self::FirstWake; 2],
@@ -50,9 +50,9 @@ struct Moment {
     cpu: u32,
 }
 
-/// What is known of a task while building.
+/// The state of a task while building.
 #[derive(Clone, Default)]
-pub(super) struct Known {
+pub(super) struct TaskRecord {
     exited: bool,
     dead: bool,
     /// The header names it; its entry is not to be changed.
@@ -63,14 +63,14 @@ pub(super) struct Known {
     rt_prio: Option<RtPrio>,
     pub(super) cgroup: Option<CgroupId>,
     /// The identity of the last event that named it, if a further event with it changes nothing.
-    met_as: Option<TaskId>,
+    met_as: Option<IdentityId>,
     /// Its last name.
     name: Option<Arc<str>>,
     /// Its name while it ran was looked up in [`Renames`].
     name_looked_up: bool,
 }
 
-impl Known {
+impl TaskRecord {
     /// A task whose class may be known.
     pub(super) fn of_class(nice: Option<i8>, rt_prio: Option<RtPrio>) -> Self {
         let class_known = nice.is_some() || rt_prio.is_some();
@@ -94,24 +94,24 @@ pub(super) struct Builder<'p> {
     interner: Interner,
     /// The identities by number, as far as events have named them.
     identities: Vec<TaskIdentity>,
-    parts: PartWriter<'p>,
+    parts: SegmentWriter<'p>,
     /// The recording has no `sched_waking`: wake-ups begin when the task is queued.
     wakes_at_wakeups: bool,
     has_renames: bool,
-    pub(super) known: Vec<Known>,
+    pub(super) known: Vec<TaskRecord>,
     /// The task that has a pid, by the number of the pid; [`UNKNOWN`] where none has it.
     current: Vec<TaskId>,
     /// Tasks of the header that have not appeared yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
-    /// What is known of tasks from the beginning of the recording, by pid, until they appear.
+    /// The attributes of tasks at the beginning of the recording, by pid, until they appear.
     pub(super) at_start: HashMap<u32, TaskInfo>,
     pub(super) has_start: bool,
     /// The cgroups of those tasks, which are not in the trace's table yet.
     pub(super) start_cgroups: Vec<CgroupInfo>,
     /// Tasks with the indices of those cgroups.
     pub(super) start_places: HashMap<TaskId, usize>,
-    /// What each CPU runs; [`UNKNOWN`] before its first switch and after lost events.
+    /// The task that each CPU runs; [`UNKNOWN`] before its first switch and after lost events.
     running: Vec<TaskId>,
     /// Cgroups by path, without the `/` in front.
     paths: HashMap<String, CgroupId>,
@@ -126,10 +126,10 @@ impl<'p> Builder<'p> {
             paths_named: Vec::new(),
             interner,
             identities: Vec::new(),
-            parts: PartWriter::default(),
+            parts: SegmentWriter::default(),
             wakes_at_wakeups: false,
             has_renames: false,
-            known: vec![Known { listed: true, ..Known::default() }],
+            known: vec![TaskRecord { listed: true, ..TaskRecord::default() }],
             current: Vec::new(),
             awaited: HashMap::new(),
             has_list: false,
@@ -147,7 +147,7 @@ impl<'p> Builder<'p> {
     pub(super) fn begin(
         &mut self,
         listed: Vec<TaskInfo>,
-        parts: PartWriter<'p>,
+        parts: SegmentWriter<'p>,
         wakes_at_wakeups: bool,
     ) {
         self.parts = parts;
@@ -161,8 +161,8 @@ impl<'p> Builder<'p> {
                 continue;
             }
             let id = self.trace.add_task(info);
-            let known = Known { nice, rt_prio, cgroup, ..Known::default() };
-            self.known.push(Known { listed: true, class_known: true, ..known });
+            let known = TaskRecord { nice, rt_prio, cgroup, ..TaskRecord::default() };
+            self.known.push(TaskRecord { listed: true, class_known: true, ..known });
             self.awaited.entry(pid).or_default().push_back(id);
         }
     }
@@ -178,7 +178,7 @@ impl<'p> Builder<'p> {
     #[inline]
     pub(super) fn push(&mut self, mut event: Packed) {
         let moment = Moment { time_ns: event.time_ns, cpu: event.cpu };
-        match event.kind() {
+        match event.kind::<IdentityId>() {
             EventKind::Switch { prev, prev_state, next } => {
                 let prev = self.meet(moment, prev, Reference::Any);
                 let next = self.meet(moment, next, Reference::Living);
@@ -214,15 +214,14 @@ impl<'p> Builder<'p> {
     }
 
     /// An event that is less frequent, with the tasks that its pids mean. `None` where the trace gets no event.
-    fn other(&mut self, moment: Moment, mut kind: EventKind) -> Option<EventKind> {
-        let references = Reference::of(&kind);
-        for (task, reference) in kind.tasks_mut().into_iter().flatten().zip(references) {
-            *task = match reference {
-                Reference::Pid => self.by_pid(moment, *task),
-                _ if *task == NOT_NAMED => self.by_pid(moment, *task),
-                reference => self.meet(moment, *task, reference),
-            };
-        }
+    fn other(&mut self, moment: Moment, kind: EventKind<IdentityId>) -> Option<EventKind> {
+        let mut references = Reference::of(&kind).into_iter();
+        let mut kind = kind.map_tasks(|id| match references.next() {
+            Some(reference) if reference != Reference::Pid && id != NOT_NAMED => {
+                self.meet(moment, id, reference)
+            }
+            _ => self.by_pid(moment, id),
+        });
         self.note(moment.cpu, &mut kind)?;
         if let EventKind::Fork { parent, child } = kind {
             self.inherit(parent, child);
@@ -318,7 +317,7 @@ impl<'p> Builder<'p> {
 
     /// A task that the event names by its pid; where it names none, the one that the CPU is known to run.
     #[inline]
-    fn by_pid(&mut self, moment: Moment, id: TaskId) -> TaskId {
+    fn by_pid(&mut self, moment: Moment, id: IdentityId) -> TaskId {
         if id == NOT_NAMED {
             let running = self.running.get(moment.cpu as usize).copied();
             return running.filter(|task| *task != UNKNOWN).unwrap_or(TaskId::IDLE);
@@ -341,7 +340,7 @@ impl<'p> Builder<'p> {
 
     /// The pid of an identity, and its number.
     #[inline]
-    fn pid(&mut self, id: TaskId) -> (u32, usize) {
+    fn pid(&mut self, id: IdentityId) -> (u32, usize) {
         if id.index() >= self.identities.len() {
             self.interner.extend(&mut self.identities);
         }
@@ -360,7 +359,7 @@ impl<'p> Builder<'p> {
 
     /// A task that the event's own fields name: their name and class count.
     #[inline]
-    fn meet(&mut self, moment: Moment, id: TaskId, reference: Reference) -> TaskId {
+    fn meet(&mut self, moment: Moment, id: IdentityId, reference: Reference) -> TaskId {
         let (pid, pid_number) = self.pid(id);
         let task = match self.found(pid, pid_number) {
             Some(TaskId::IDLE) => return TaskId::IDLE,
@@ -381,7 +380,7 @@ impl<'p> Builder<'p> {
     }
 
     #[cold]
-    fn take_name_and_class(&mut self, moment: Moment, task: TaskId, id: TaskId) {
+    fn take_name_and_class(&mut self, moment: Moment, task: TaskId, id: IdentityId) {
         let known = &mut self.known[task.index()];
         let TaskIdentity { name, class, .. } = &self.identities[id.index()];
         if !known.listed && known.name.as_ref() != Some(name) && **name != *UNNAMED {
@@ -416,7 +415,7 @@ impl<'p> Builder<'p> {
     /// Whether a reference cannot mean the task that had the pid so far.
     #[inline]
     fn is_another(&self, pid: u32, id: TaskId, reference: Reference) -> bool {
-        let Known { exited, dead, .. } = self.known[id.index()];
+        let TaskRecord { exited, dead, .. } = self.known[id.index()];
         let is_another = match reference {
             Reference::Birth => true,
             Reference::FirstWake => dead || exited,

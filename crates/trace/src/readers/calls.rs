@@ -84,7 +84,7 @@ impl KnownCall {
         KNOWN.iter().find(|known| known.name == name)
     }
 
-    /// What it is with this selector; `None` for an operation of a futex that neither waits nor wakes.
+    /// The call that it is with this selector; `None` for an operation of a futex that neither waits nor wakes.
     fn call(&self, selector: u64) -> Option<Call> {
         match self.name {
             // The commands of `include/uapi/linux/futex.h`.

@@ -1,10 +1,10 @@
 //! Joins the batches of an input of any format: counts what is lost, puts events in order of time, and has the trace
 //! built.
 //!
-//! Events are put in order when the whole input has been read. Where parts are wanted ([`TakeParts`]) and the head of
-//! the input announces all that parts must know before the first event ([`Collector::announce`]), they are put in order
-//! while the rest is read, by the rounds of the recorder: see [`CpuClocks::end_round`]. An event that is older than its
-//! round allows gets the time of the last event passed on, and counts as a clock that went back
+//! Events are put in order when the whole input has been read. Where parts are wanted ([`TakeSegments`]) and the head
+//! of the input announces all that parts must know before the first event ([`Collector::announce`]), they are put in
+//! order while the rest is read, by the rounds of the recorder: see [`CpuClocks::end_round`]. An event that is older
+//! than its round allows gets the time of the last event passed on, and counts as a clock that went back
 //! ([`Loss::clock_jumps`]).
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,14 +14,14 @@ use super::batch::{Batch, EventText, Gap, StatedLoss, clock_went_back};
 use super::build::{BY_PATH, Builder, CGROUPS_MAX};
 use super::clocks::CpuClocks;
 use super::error::ReadError;
-use super::interner::{Interner, UNNAMED};
+use super::interner::{IdentityId, Interner, UNNAMED};
 use super::merge::RunMerger;
-use super::parts::{PartWriter, TakeParts};
+use super::segments::{SegmentWriter, TakeSegments};
 use super::stated::{LEFT_OUT, Scope, Stated};
 use crate::escape::unescape;
 use crate::origin::OriginError;
-use crate::packed::Packed;
-use crate::{CgroupId, CgroupInfo, Event, EventKind, Loss, TaskId, TaskInfo, Trace};
+use crate::packed::{Packed, PackedKind};
+use crate::{CgroupId, CgroupInfo, EventKind, Loss, TaskId, TaskInfo, Trace};
 
 /// Characters of an unreadable line that a message quotes.
 const QUOTE_CHARS: usize = 80;
@@ -35,7 +35,7 @@ pub(super) const NAMES_MAX: usize = 1 << 20;
 /// Texts of events that may wait to be entered into tables.
 const TEXTS_MAX: usize = 1 << 12;
 
-/// What has been read so far.
+/// The state of reading: batches so far, and counts of losses.
 pub(super) struct Collector<'p> {
     /// Where the reader is, for messages: a `line`, from 1, or a `byte` of the file, from 0.
     pub(super) position: (&'static str, u64),
@@ -49,12 +49,12 @@ pub(super) struct Collector<'p> {
     /// Lines or records of the kernel so far.
     pub(super) read: u64,
     merger: RunMerger,
-    /// What has been added one by one and is not in the merger yet.
+    /// Events that were added one by one and are not in the merger yet.
     batch: Batch,
     /// Of the events in the merger.
     scope: Scope,
     /// The receiver of parts, until the first is passed.
-    parts: Option<&'p mut dyn TakeParts>,
+    parts: Option<&'p mut dyn TakeSegments>,
     announced: Option<Scope>,
     has_begun: bool,
     clocks: CpuClocks,
@@ -73,7 +73,7 @@ pub(super) struct Collector<'p> {
 }
 
 impl<'p> Collector<'p> {
-    pub(super) fn new(parts: Option<&'p mut dyn TakeParts>) -> Self {
+    pub(super) fn new(parts: Option<&'p mut dyn TakeSegments>) -> Self {
         let interner = Interner::default();
         Self {
             position: ("line", 0),
@@ -140,7 +140,11 @@ impl<'p> Collector<'p> {
     }
 
     /// Enters the text of an event into its table. Only our own writer escapes. The error says what fills the table.
-    fn label(&mut self, mut kind: EventKind, text: &str) -> Result<EventKind, &'static str> {
+    fn label(
+        &mut self,
+        mut kind: EventKind<IdentityId>,
+        text: &str,
+    ) -> Result<EventKind<IdentityId>, &'static str> {
         let is_escaped = match kind {
             EventKind::Print { .. } => self.window.is_some(),
             EventKind::Stack { .. } => false,
@@ -285,7 +289,7 @@ impl<'p> Collector<'p> {
         }
         // Our own writer writes whatever a trace has.
         let wakes_at_wakeups = self.window.is_none() && !scope.wakings;
-        self.builder.begin(take(&mut self.listed), PartWriter::new(parts), wakes_at_wakeups);
+        self.builder.begin(take(&mut self.listed), SegmentWriter::new(parts), wakes_at_wakeups);
     }
 
     /// Passes all events up to a time to the builder.
@@ -406,7 +410,7 @@ impl Collector<'_> {
             let at_ns = after_ns.min(gap.before_ns);
             let lost = EventKind::Lost { count: gap.count };
             self.scope = self.scope.with(Scope::of(gap.cpu, lost));
-            let lost = Packed::new(Event { time_ns: at_ns, cpu: gap.cpu, insns: 0, kind: lost });
+            let lost = Packed::of(at_ns, gap.cpu, PackedKind::new(lost));
             (lost, at_ns == gap.before_ns)
         });
         located.collect()
@@ -416,10 +420,10 @@ impl Collector<'_> {
     fn enter_texts(&mut self, batch: &mut Batch) {
         for EventText { at, run, index, text } in take(&mut batch.texts) {
             let event = &mut batch.events.runs[run][index];
-            match self.label(event.event().kind, &text) {
+            match self.label(event.kind(), &text) {
                 Ok(kind) => event.set_kind(kind),
                 Err(what) => {
-                    event.set_kind(EventKind::Print { label: LEFT_OUT });
+                    event.set_kind(EventKind::<IdentityId>::Print { label: LEFT_OUT });
                     batch.note_problem(at, || format!("too many different {what}"));
                 }
             }

@@ -10,7 +10,7 @@ const LINES_MAX: usize = 64;
 /// Bytes that are held.
 const BYTES_MAX: usize = 1 << 20;
 
-/// What is to be done with a line.
+/// The reader's next step with a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Offer {
     Take,

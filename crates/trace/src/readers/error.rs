@@ -24,7 +24,7 @@ pub enum ReadError {
     Binary {
         /// The input's name.
         name: String,
-        /// What it is.
+        /// The name of the format.
         format: &'static str,
         /// How to get a recording from it.
         remedy: &'static str,
@@ -34,11 +34,11 @@ pub enum ReadError {
     Damaged {
         /// The input's name.
         name: String,
-        /// What it is.
+        /// The name of the format.
         format: &'static str,
-        /// What is wrong, and at which byte.
+        /// The damage, and its byte.
         why: String,
-        /// What may help.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A binary recording that would fill the memory.
@@ -69,9 +69,9 @@ pub enum ReadError {
     NoMachine {
         /// The input's name.
         name: String,
-        /// What was asked for.
+        /// The machine or buffer that was asked for.
         machine: String,
-        /// What it has.
+        /// The machines or buffers of the recording.
         known: Machines,
     },
     /// It has no scheduling event.

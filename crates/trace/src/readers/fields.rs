@@ -4,11 +4,12 @@
 //! Names can hold blanks and `=`, so fields are taken from the right, where only numbers stand.
 
 use super::calls;
-use super::interner::Named;
+use super::interner::{IdentityId, Named};
 use super::line::CPUS_MAX;
 use super::marks;
 use super::old_fields;
 use super::stated::{Stated, TICK_FUNCTIONS, Tasks, printed, value};
+use crate::event::{FieldValue, Role, Tag};
 use crate::{EventKind, LockFlags, TaskState};
 
 /// A name can hold the arrow of a switch; after this many the line is unreadable.
@@ -72,29 +73,20 @@ fn scheduling(event: &str, fields: &str, tasks: &mut Tasks<'_>) -> Option<Stated
             let (task, target_cpu) = (tasks.named(task), target_cpu(rest)?);
             return Some(tasks.wakeup(task, target_cpu));
         }
-        "sched_wakeup_new" => {
-            let (task, rest) = one_task(fields)?;
-            EventKind::WakeupNew { task: tasks.named(task), target_cpu: target_cpu(rest)? }
-        }
-        "sched_migrate_task" => {
-            let (task, rest) = one_task(fields)?;
-            let named = value(rest, "orig_cpu=").zip(value(rest, "dest_cpu="));
-            let (from_cpu, to_cpu) = named.or_else(|| old_fields::from_and_to(rest))?;
-            let (from_cpu, to_cpu) = (cpu(from_cpu)?, cpu(to_cpu)?);
-            EventKind::Migrate { task: tasks.named(task), from_cpu, to_cpu }
-        }
         "sched_process_fork" => fork(fields, tasks)?,
-        "sched_stat_runtime" => {
-            let (task, rest) = one_task(fields)?;
-            let runtime_ns = value(rest, "runtime=")?.parse().ok()?;
-            EventKind::Charge { task: tasks.named(task), runtime_ns }
+        _ => {
+            let Some(tag) = Tag::of_tracepoint(event) else { return Some(Stated::Other) };
+            let task = one_task(fields);
+            let rest = task.map_or(fields, |(_, rest)| rest);
+            EventKind::of_fields(tag, |_, source, role| match role {
+                Role::Task => Some(FieldValue::Task(tasks.named(task?.0))),
+                role => marks::field_value(role, field_text(source, rest)?, tasks),
+            })?
         }
-        "sched_process_exit" => EventKind::Exit { task: tasks.named(one_task(fields)?.0) },
-        _ => return Some(Stated::Other),
     }))
 }
 
-fn switch(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
+fn switch(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind<IdentityId>> {
     if let Some((prev, state, next)) = old_fields::switch(fields, tasks.running) {
         let (prev, next) = (tasks.named(prev), tasks.named(next));
         return Some(EventKind::Switch { prev, prev_state: task_state(state)?, next });
@@ -164,7 +156,7 @@ fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
     Some((Named { pid, comm: &text[..at], prio }, rest))
 }
 
-fn fork(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind> {
+fn fork(fields: &str, tasks: &mut Tasks<'_>) -> Option<EventKind<IdentityId>> {
     if let Some((parent, child)) = old_fields::fork(fields) {
         return Some(EventKind::Fork { parent: tasks.named(parent), child: tasks.named(child) });
     }
@@ -191,12 +183,18 @@ fn first_word(text: &str) -> &str {
 }
 
 fn target_cpu(rest: &str) -> Option<u32> {
-    let named = value(rest, "target_cpu=").or_else(|| value(rest, "CPU:"));
-    cpu(named.or_else(|| old_fields::target_cpu(rest))?)
+    field_text("target_cpu", rest)?.parse().ok().filter(|cpu| *cpu < CPUS_MAX)
 }
 
-fn cpu(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|cpu| *cpu < CPUS_MAX)
+/// The text of a field, by its name or in the form of older kernels.
+fn field_text<'a>(name: &str, rest: &'a str) -> Option<&'a str> {
+    let named = rest.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    named.or_else(|| match name {
+        "target_cpu" => value(rest, "CPU:").or_else(|| old_fields::target_cpu(rest)),
+        "orig_cpu" => Some(old_fields::from_and_to(rest)?.0),
+        "dest_cpu" => Some(old_fields::from_and_to(rest)?.1),
+        _ => None,
+    })
 }
 
 /// The first letter decides: `D|K` is a killable sleep. `R+` was preempted in the kernel. A letter that is not known is

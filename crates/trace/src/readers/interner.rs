@@ -1,5 +1,5 @@
 //! Tasks as events name them: a pid with a name and a scheduling class. Each distinct identity is kept once. Until it
-//! is known which task it means at the time of an event, the event has its number as [`TaskId`].
+//! is known which task it means at the time of an event, the event has its [`IdentityId`] in place of a task's number.
 //!
 //! The threads of a reader share one table. Numbers depend on which thread asks first; only their equality counts.
 
@@ -8,10 +8,34 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::binary::TextBytes;
-use crate::{RtPrio, TaskId};
+use crate::RtPrio;
+use crate::packed::Word;
+
+/// The number of an identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct IdentityId(pub(super) u32);
+
+impl IdentityId {
+    /// As an index.
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Word for IdentityId {
+    #[inline(always)]
+    fn word(self) -> u64 {
+        self.0.into()
+    }
+
+    #[inline(always)]
+    fn of_word(word: u64) -> Self {
+        Self(word as u32)
+    }
+}
 
 /// In place of an identity: the task that the CPU runs, which the event does not name.
-pub(super) const NOT_NAMED: TaskId = TaskId(u32::MAX);
+pub(super) const NOT_NAMED: IdentityId = IdentityId(u32::MAX);
 
 /// The name of a task whose name an event does not tell.
 pub(super) const UNNAMED: &str = "<...>";
@@ -66,7 +90,7 @@ const KEY_BYTES: usize = 16;
 const OF_BYTES: usize = KEY_BYTES + 1;
 
 /// An identity that was asked for before, with its number.
-type Recent = ((u32, Class, NameKey), TaskId);
+type Recent = ((u32, Class, NameKey), IdentityId);
 /// Identities that are found without the table.
 const RECENT: usize = 1 << 11;
 /// Equals none: no name is so long.
@@ -76,7 +100,7 @@ const NO_IDENTITY: Recent = ((0, Class::Unknown, (0, 0, usize::MAX)), NOT_NAMED)
 #[derive(Debug, Default)]
 struct Table {
     identities: Vec<TaskIdentity>,
-    numbers: HashMap<(u32, Class, Arc<str>), TaskId>,
+    numbers: HashMap<(u32, Class, Arc<str>), IdentityId>,
     pid_numbers: HashMap<u32, usize>,
 }
 
@@ -97,7 +121,7 @@ impl Default for Interner {
 impl Interner {
     /// The number of an identity. The idle task (pid 0) has a name for each CPU; all of them are one identity.
     #[inline]
-    pub(super) fn identity(&mut self, named: Named<'_>) -> TaskId {
+    pub(super) fn identity(&mut self, named: Named<'_>) -> IdentityId {
         let Named { pid, comm, prio } = named;
         let (name, class) = if pid == 0 { ("", Class::Unknown) } else { (comm, Class::of(prio)) };
         let key = name_key(name.as_bytes());
@@ -112,7 +136,7 @@ impl Interner {
         pid: u32,
         comm: TextBytes<'_>,
         prio: Option<i32>,
-    ) -> TaskId {
+    ) -> IdentityId {
         if pid == 0 {
             return self.identity(Named { pid, comm: "", prio });
         }
@@ -127,7 +151,7 @@ impl Interner {
         class: Class,
         key: Option<NameKey>,
         name: impl FnOnce() -> Cow<'n, str>,
-    ) -> TaskId {
+    ) -> IdentityId {
         let Some(key) = key else { return self.look_up(pid, &name(), class) };
         let key = (pid, class, key);
         // Wakers are named by their pids alone, and have entries of their own.
@@ -142,15 +166,15 @@ impl Interner {
     }
 
     /// The identity of a task that an event names by its pid alone.
-    pub(super) fn by_pid(&mut self, pid: u32) -> TaskId {
+    pub(super) fn by_pid(&mut self, pid: u32) -> IdentityId {
         self.identity(Named { pid, comm: UNNAMED, prio: None })
     }
 
     #[cold]
-    fn look_up(&mut self, pid: u32, name: &str, class: Class) -> TaskId {
+    fn look_up(&mut self, pid: u32, name: &str, class: Class) -> IdentityId {
         let name: Arc<str> = name.into();
         let table = &mut *self.table();
-        let fresh = TaskId(table.identities.len() as u32);
+        let fresh = IdentityId(table.identities.len() as u32);
         let id = *table.numbers.entry((pid, class, Arc::clone(&name))).or_insert(fresh);
         if id == fresh {
             let pids = table.pid_numbers.len();

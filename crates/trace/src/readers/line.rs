@@ -154,7 +154,7 @@ pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// What stands before the CPU: a name and a pid, in perf's or ftrace's manner.
+/// The columns before the CPU: a name and a pid, in perf's or ftrace's manner.
 fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
     let mut text = text.trim_end();
     if let Some(inside) = text.strip_suffix(')') {

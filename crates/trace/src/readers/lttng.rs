@@ -8,35 +8,37 @@
 use std::collections::HashMap;
 
 use super::binary::TextBytes;
+use super::interner::IdentityId;
 use super::line::CPUS_MAX;
-use super::stated::{Stated, Tasks};
-use crate::{EventKind, TaskId, TaskState};
+use super::stated::{Stated, Tasks, of_number};
+use crate::event::{FieldValue, Role, Tag};
+use crate::{EventKind, TaskState};
 
 /// The kernel's priority of LTTng's 0.
 const PRIO_OFFSET: i64 = 100;
 
 /// A value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum LttngValue<'a> {
     Number(i64),
     Text(&'a [u8]),
 }
 
 /// The fields of an event by their names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Named<'v, 'a>(pub(super) &'v [(&'a str, Value<'a>)]);
+pub(super) struct Named<'v, 'a>(pub(super) &'v [(&'a str, LttngValue<'a>)]);
 
 impl<'a> Named<'_, 'a> {
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         self.0.iter().find_map(|(found, value)| match value {
-            Value::Number(number) if *found == name => Some(*number),
+            LttngValue::Number(number) if *found == name => Some(*number),
             _ => None,
         })
     }
 
     pub(super) fn text(&self, name: &str) -> Option<TextBytes<'a>> {
         self.0.iter().find_map(|(found, value)| match value {
-            Value::Text(text) if *found == name => Some(TextBytes(text)),
+            LttngValue::Text(text) if *found == name => Some(TextBytes(text)),
             _ => None,
         })
     }
@@ -46,7 +48,7 @@ impl<'a> Named<'_, 'a> {
     }
 
     /// A task by the prefix of its fields: `""`, `prev_`, `next_`, `parent_`, `child_`.
-    fn task(&self, prefix: &str, tasks: &mut Tasks<'_>) -> Option<TaskId> {
+    fn task(&self, prefix: &str, tasks: &mut Tasks<'_>) -> Option<IdentityId> {
         let field = |name| format!("{prefix}{name}");
         let (tid, offset) = match self.number(&field("tid")) {
             Some(tid) => (tid, PRIO_OFFSET),
@@ -85,30 +87,18 @@ pub(super) fn stated(
             let (task, target_cpu) = (fields.task("", tasks)?, fields.cpu("target_cpu")?);
             return Some(tasks.wakeup(task, target_cpu));
         }
-        "sched_wakeup_new" => EventKind::WakeupNew {
-            task: fields.task("", tasks)?,
-            target_cpu: fields.cpu("target_cpu")?,
-        },
-        "sched_migrate_task" => EventKind::Migrate {
-            task: fields.task("", tasks)?,
-            from_cpu: fields.cpu("orig_cpu")?,
-            to_cpu: fields.cpu("dest_cpu")?,
-        },
-        "sched_process_fork" => EventKind::Fork {
-            parent: fields.task("parent_", tasks)?,
-            child: fields.task("child_", tasks)?,
-        },
-        "sched_stat_runtime" => EventKind::Charge {
-            task: fields.task("", tasks)?,
-            runtime_ns: fields.number("runtime")? as u64,
-        },
-        "sched_process_exit" => EventKind::Exit { task: fields.task("", tasks)? },
         // A task that was there when the recording began.
         "lttng_statedump_process_state" => {
             let pid = fields.number("tid")?.try_into().ok()?;
             return Some(Stated::Name { pid, name: fields.text("name")?.text().into_owned() });
         }
-        _ => return Some(Stated::Other),
+        _ => {
+            let Some(tag) = Tag::of_tracepoint(event) else { return Some(Stated::Other) };
+            EventKind::of_fields(tag, |_, source, role| match role {
+                Role::Task => Some(FieldValue::Task(fields.task(source, tasks)?)),
+                role => of_number(role, fields.number(source)?),
+            })?
+        }
     }))
 }
 

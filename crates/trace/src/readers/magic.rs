@@ -9,7 +9,7 @@ pub(super) const START_BYTES: usize = 512;
 pub(super) const GZIP: &[u8] = b"\x1f\x8b";
 
 /// An offset, the bytes there, what the input is, and what to do.
-type Known = (usize, &'static [u8], &'static str, &'static str);
+type Signature = (usize, &'static [u8], &'static str, &'static str);
 
 const METADATA: &str = "the description of a CTF trace";
 const GIVE_FOLDER: &str = "give the folder in which it is";
@@ -19,7 +19,7 @@ const TAR: &str = "a tar archive";
 const GIVE_TEXT: &str = "print the events with its own tool, and give that text";
 
 /// Forms with bytes of their own, the longer ones first where one begins like another.
-const KNOWN: [Known; 35] = [
+const KNOWN: [Signature; 35] = [
     (0, GZIP, "gzip within gzip", "decompress it with `gzip -dc FILE`"),
     (0, b"\x28\xb5\x2f\xfd", "zstd", "decompress it with `zstd -dc FILE`"),
     (0, b"\xfd7zXZ\0", "xz", "decompress it with `xz -dc FILE`"),
@@ -75,7 +75,7 @@ const JUDGED_BYTES: usize = 64;
 /// An input that is no recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreign {
-    /// What it is.
+    /// The name of the format.
     pub(super) format: &'static str,
     /// How to get a recording from it.
     pub(super) remedy: &'static str,

@@ -1,4 +1,4 @@
-//! What the project writes into a trace beside the kernel's events, through `trace_marker` or by its own writer.
+//! Marks that the project writes into a trace beside the kernel's events, through `trace_marker` or by its own writer.
 //!
 //! ```text
 //! tracing_mark_write: C|77|answers|12            a mark: a counter track in Perfetto
@@ -17,7 +17,10 @@
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
 //! ```
 
+use super::interner::IdentityId;
+use super::line::CPUS_MAX;
 use super::stated::{NO_LABEL, Stated, Tasks, value};
+use crate::event::{FieldValue, Role, Tag, mark_key};
 use crate::{Call, CallbackKind, CgroupId, EventKind, LockFlags, RtPrio};
 
 /// Parses the text of a mark; other programs' marks are [`Stated::Other`]. `None` for a damaged one of our own.
@@ -26,68 +29,67 @@ pub(super) fn parse(text: &str, tasks: &mut Tasks<'_>) -> Option<Stated> {
         return Some(self::counter(counter, tasks).unwrap_or(Stated::Other));
     }
     let Some(own) = text.strip_prefix("fairground:") else { return Some(Stated::Other) };
-    let (kind, rest) = own.split_once(' ').unwrap_or((own, ""));
-    let mut pid = |key, words| Some(tasks.by_pid(value(words, key)?.parse().ok()?));
-    Some(match kind {
-        "param" => Stated::WithText(EventKind::Param { label: NO_LABEL }, rest.to_owned()),
-        "nice" => {
-            let nice = value(rest, "nice=")?.parse().ok().filter(|nice| (-20..=19).contains(nice));
-            Stated::Event(EventKind::Nice { task: pid("pid=", rest)?, nice: nice? })
+    let (mark, rest) = own.split_once(' ').unwrap_or((own, ""));
+    match mark {
+        "lost" => return Some(Stated::LostHere),
+        "cgroup_weight" if rest.contains(" path=") => return weight_by_path(rest),
+        _ => {}
+    }
+    let mut text = None;
+    let Some(tag) = Tag::of_mark(mark) else { return Some(Stated::Other) };
+    let kind = EventKind::of_fields(tag, |field, _, role| {
+        let key = mark_key(field, role);
+        if role == Role::Label {
+            let label = match key {
+                Some(key) => rest.split_once(&format!(" {key}="))?.1,
+                None => rest,
+            };
+            text = Some(label.to_owned());
         }
-        "prio" => {
-            let prio = RtPrio::new(value(rest, "prio=")?.parse().ok()?)?;
-            Stated::Event(EventKind::RtPrio { task: pid("pid=", rest)?, prio })
-        }
-        "slice" => {
-            let slice_ns = value(rest, "slice_ns=")?.parse().ok()?;
-            Stated::Event(EventKind::Slice { task: pid("pid=", rest)?, slice_ns })
-        }
-        "affinity" => {
-            let (numbers, cpus) = rest.split_once(" cpus=")?;
-            let task = pid("pid=", numbers)?;
-            Stated::WithText(EventKind::Affinity { task, cpus: NO_LABEL }, cpus.to_owned())
-        }
-        "callback" => {
-            let name = rest.split(' ').next()?;
-            let kind = CallbackKind::ALL.into_iter().find(|kind| kind.name() == name)?;
-            Stated::Event(EventKind::Callback { kind, task: pid("pid=", rest)? })
-        }
-        "call_enter" => Stated::Event(EventKind::CallEnter {
-            task: pid("pid=", rest)?,
-            call: Call::of_name(value(rest, "call=")?)?,
-            object: value(rest, "object=")?.parse().ok()?,
-        }),
-        "call_exit" => Stated::Event(EventKind::CallExit {
-            task: pid("pid=", rest)?,
-            result: value(rest, "result=")?.parse().ok()?,
-        }),
-        "cgroup_weight" => cgroup_weight(rest)?,
-        "contention_begin" => {
-            let (numbers, lock) = rest.split_once(" lock=")?;
-            let (task, holder) = (pid("pid=", numbers)?, pid("holder=", numbers)?);
-            let flags = LockFlags::parse(value(numbers, "flags=")?)?;
-            let begin = EventKind::ContentionBegin { task, lock: NO_LABEL, flags, holder };
-            Stated::WithText(begin, lock.to_owned())
-        }
-        "contention_end" => {
-            let (numbers, lock) = rest.split_once(" lock=")?;
-            let end = EventKind::ContentionEnd { task: pid("pid=", numbers)?, lock: NO_LABEL };
-            Stated::WithText(end, lock.to_owned())
-        }
-        "lost" => Stated::LostHere,
-        _ => Stated::Other,
+        let word = match key {
+            Some(key) => rest.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('=')),
+            None => rest.split(' ').next(),
+        };
+        field_value(role, word?, tasks)
+    })?;
+    Some(match text {
+        Some(text) => Stated::WithText(kind, text),
+        None => Stated::Event(kind),
     })
 }
 
-/// A group's weight changes: a group of the header by its number, or any by its path.
-fn cgroup_weight(words: &str) -> Option<Stated> {
+/// The value of a field from its word; that of a label is its text, which is entered later.
+pub(super) fn field_value(
+    role: Role,
+    word: &str,
+    tasks: &mut Tasks<'_>,
+) -> Option<FieldValue<IdentityId>> {
+    Some(match role {
+        Role::Task => FieldValue::Task(tasks.by_pid(word.parse().ok()?)),
+        Role::Cpu => FieldValue::Cpu(word.parse().ok().filter(|cpu| *cpu < CPUS_MAX)?),
+        Role::State => return None,
+        Role::Label => FieldValue::Label(NO_LABEL),
+        Role::Cgroup => FieldValue::Cgroup(CgroupId(word.parse().ok()?)),
+        Role::Nice => FieldValue::Nice(word.parse().ok().filter(|nice| (-20..=19).contains(nice))?),
+        Role::Prio => FieldValue::Prio(RtPrio::new(word.parse().ok()?)?),
+        Role::Call => FieldValue::Call(Call::of_name(word)?),
+        Role::Callback => {
+            let kind = CallbackKind::ALL.into_iter().find(|kind| kind.name() == word);
+            FieldValue::Callback(kind?)
+        }
+        Role::Flags => FieldValue::Flags(LockFlags::parse(word)?),
+        Role::Weight => FieldValue::Weight(word.parse().ok()?),
+        Role::Number => FieldValue::Number(word.parse().ok()?),
+        Role::Signed => FieldValue::Signed(word.parse().ok()?),
+    })
+}
+
+/// The weight of a group changes that is named by its path.
+fn weight_by_path(words: &str) -> Option<Stated> {
     let weight = value(words, "weight=")?.parse().ok()?;
-    if let Some((_, path)) = words.split_once(" path=") {
-        let kind = EventKind::CgroupWeight { cgroup: CgroupId::ROOT, weight };
-        return Some(Stated::WithText(kind, path.to_owned()));
-    }
-    let cgroup = CgroupId(value(words, "cgroup=")?.parse().ok()?);
-    Some(Stated::Event(EventKind::CgroupWeight { cgroup, weight }))
+    let (_, path) = words.split_once(" path=")?;
+    let kind = EventKind::CgroupWeight { cgroup: CgroupId::ROOT, weight };
+    Some(Stated::WithText(kind, path.to_owned()))
 }
 
 /// `pid|name|value`, the counter of Android's atrace.

@@ -43,12 +43,12 @@ mod marks;
 mod merge;
 mod old_fields;
 mod page;
-mod parts;
 mod perf_data;
 mod perfetto;
 mod prefix;
 mod renames;
 mod reports;
+mod segments;
 mod simpleperf;
 mod stack_text;
 mod start;
@@ -69,7 +69,7 @@ pub use binary::tick_symbols;
 pub use calls::system_calls;
 pub use error::{Machines, ReadError};
 use expand::{Expands, Expansion};
-pub use parts::{Part, TakeParts};
+pub use segments::{Segment, TakeSegments};
 
 /// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer
 /// binary file is refused, for the whole of it must be in memory.
@@ -132,14 +132,14 @@ pub fn read_machine_file(
 
 /// Reads a recording from a file, like [`read_file`], and passes its events to `parts` in order of time, where its
 /// format lets it (a `perf.data`, without control groups): then the trace that comes back has none. Where
-/// [`TakeParts::begin`] was not called, it has all.
+/// [`TakeSegments::begin`] was not called, it has all.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_file_in_parts(
+pub fn read_file_in_segments(
     name: &str,
     file: File,
-    parts: &mut dyn TakeParts,
+    parts: &mut dyn TakeSegments,
 ) -> Result<Trace, ReadError> {
     read_any_file(name, file, None, Some(parts))
 }
@@ -148,7 +148,7 @@ fn read_any_file(
     name: &str,
     mut file: File,
     machine: Option<&str>,
-    parts: Option<&mut dyn TakeParts>,
+    parts: Option<&mut dyn TakeSegments>,
 ) -> Result<Trace, ReadError> {
     let mut start = [0; magic::START_BYTES];
     let known = file.metadata().ok().filter(|known| known.is_file() && known.len() <= BYTES_MAX);
@@ -198,7 +198,7 @@ fn look(name: &str, mut input: impl BufRead) -> Result<(Vec<u8>, impl BufRead), 
     }
 }
 
-/// What atrace prints before a trace.
+/// The line that atrace prints before a trace.
 const ATRACE: &[u8] = b"TRACE:\n";
 /// The first byte of a zlib stream, as `atrace -z` writes it.
 const ZLIB: u8 = 0x78;

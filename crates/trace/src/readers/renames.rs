@@ -38,7 +38,7 @@ impl Renames {
         self.all.sort_by_key(|(time_ns, ..)| *time_ns);
     }
 
-    /// What a task that runs at a time is called. Times must not decrease from question to question. A task without a
+    /// The name at a time of the task that runs. Times must not decrease from question to question. A task without a
     /// name is called by its pid, `:7`, from the first question on.
     pub(super) fn at(&mut self, time_ns: u64, pid: u32) -> Arc<str> {
         while let Some((_, pid, rename)) =

@@ -1,4 +1,4 @@
-//! What tools print about scheduling without its events: sums, histograms, dumps. Such a text is recognised by a line,
+//! Outputs of tools about scheduling that hold no events: sums, histograms, dumps. Such a text is recognised by a line,
 //! wherever that stands, and only if the input has no event.
 
 use super::magic::Foreign;

@@ -1,6 +1,6 @@
-//! What is known of the tasks when a recording begins ([`StartState`]), taken over when they appear.
+//! The tasks when a recording begins ([`StartState`]), taken over when they appear.
 
-use super::build::{Builder, Known};
+use super::build::{Builder, TaskRecord};
 use super::collect::Collector;
 use super::header::{Remark, own_comment};
 use crate::{CgroupInfo, StartState, TaskId, TaskInfo};
@@ -36,7 +36,7 @@ impl Builder<'_> {
     pub(super) fn add_task(&mut self, mut info: TaskInfo, name: &str) -> TaskId {
         let place = info.cgroup.take().map(|cgroup| cgroup.index());
         name.clone_into(&mut info.comm);
-        self.known.push(Known::of_class(info.nice, info.rt_prio));
+        self.known.push(TaskRecord::of_class(info.nice, info.rt_prio));
         let task = self.trace.add_task(info);
         let place = place.filter(|place| *place < self.start_cgroups.len());
         self.start_places.extend(place.map(|place| (task, place)));

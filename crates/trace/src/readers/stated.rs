@@ -1,8 +1,10 @@
 //! An event as a line of text or a binary record states it.
 
-use super::interner::{Interner, NOT_NAMED, Named};
+use super::interner::{IdentityId, Interner, NOT_NAMED, Named};
+use super::line::CPUS_MAX;
 use super::stack_text::function;
-use crate::{CgroupId, EventKind, Label, LockFlags, TaskId};
+use crate::event::{FieldValue, Role};
+use crate::{CgroupId, EventKind, Label, LockFlags};
 
 /// The kernel's functions that are the scheduler's tick: up to 6.8, and after.
 pub(super) const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
@@ -17,15 +19,15 @@ pub(super) const LEFT_OUT: Label = Label(u32::MAX);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stated {
     /// An event. Its tasks are numbers of the [`Interner`].
-    Event(EventKind),
+    Event(EventKind<IdentityId>),
     /// A wake-up that `waker` caused, which counts where the recording has no `sched_waking`.
-    Wakeup { task: TaskId, target_cpu: u32, waker: TaskId },
+    Wakeup { task: IdentityId, target_cpu: u32, waker: IdentityId },
     /// An event with a text: that of its label, or the path of the cgroup to which a task moved or whose weight
     /// changed.
-    WithText(EventKind, String),
+    WithText(EventKind<IdentityId>, String),
     /// Gives the preceding lost-events line its time.
     LostHere,
-    /// What a task is called, where no event names it. It is no event itself.
+    /// The name of a task that no event names. It is no event itself.
     Name { pid: u32, name: String },
     /// Of a kind that is not used.
     Other,
@@ -44,30 +46,30 @@ pub(super) struct Tasks<'a> {
 impl Tasks<'_> {
     /// A task that the event's own fields name.
     #[inline]
-    pub(super) fn named(&mut self, named: Named<'_>) -> TaskId {
+    pub(super) fn named(&mut self, named: Named<'_>) -> IdentityId {
         self.interner.identity(named)
     }
 
     /// A task that the event names by its pid alone; 0 is the idle task, or none.
-    pub(super) fn by_pid(&mut self, pid: u32) -> TaskId {
+    pub(super) fn by_pid(&mut self, pid: u32) -> IdentityId {
         self.interner.by_pid(pid)
     }
 
     /// The task that the CPU was running, or [`NOT_NAMED`].
     #[inline]
-    pub(super) fn running(&mut self) -> TaskId {
+    pub(super) fn running(&mut self) -> IdentityId {
         self.running.map_or(NOT_NAMED, |named| self.interner.identity(named))
     }
 
     /// Who wakes another task: the running task, or the idle task where an interrupt does it.
     #[inline]
-    pub(super) fn waker(&mut self) -> TaskId {
+    pub(super) fn waker(&mut self) -> IdentityId {
         if self.in_interrupt { self.by_pid(0) } else { self.running() }
     }
 
     /// A task is queued (`sched_wakeup`): by the running task, or by an interrupt.
     #[inline]
-    pub(super) fn wakeup(&mut self, task: TaskId, target_cpu: u32) -> Stated {
+    pub(super) fn wakeup(&mut self, task: IdentityId, target_cpu: u32) -> Stated {
         Stated::Wakeup { task, target_cpu, waker: self.waker() }
     }
 
@@ -120,12 +122,24 @@ impl Tasks<'_> {
     }
 }
 
+/// The value of a field that a recording has as a number; `None` where it is impossible.
+pub(super) fn of_number(role: Role, number: i64) -> Option<FieldValue<IdentityId>> {
+    Some(match role {
+        Role::Cpu => FieldValue::Cpu(u32::try_from(number).ok().filter(|cpu| *cpu < CPUS_MAX)?),
+        Role::Nice => FieldValue::Nice(i8::try_from(number).ok()?),
+        Role::Weight => FieldValue::Weight(u32::try_from(number).ok()?),
+        Role::Number => FieldValue::Number(number as u64),
+        Role::Signed => FieldValue::Signed(number),
+        _ => return None,
+    })
+}
+
 /// A line that the scheduler's program printed.
 pub(super) fn printed(text: &str) -> Stated {
     Stated::WithText(EventKind::Print { label: NO_LABEL }, text.to_owned())
 }
 
-/// What a reader of parts must know of the events before the first one: the CPUs, and kinds that may occur.
+/// The facts about all events that a reader in chunks needs before the first one: the CPUs, and kinds that may occur.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scope {
     /// CPU numbers are below it.
@@ -142,20 +156,11 @@ pub(super) struct Scope {
 impl Scope {
     /// That of one event.
     #[inline]
-    pub(super) fn of(cpu: u32, mut kind: EventKind) -> Self {
-        let cpu_max = match kind {
-            EventKind::Waking { target_cpu, .. }
-            | EventKind::Wakeup { target_cpu, .. }
-            | EventKind::WakeupNew { target_cpu, .. } => target_cpu.max(cpu),
-            EventKind::Migrate { from_cpu, to_cpu, .. } => from_cpu.max(to_cpu).max(cpu),
-            _ => cpu,
-        };
-        Self {
-            cpus: cpu_max + 1,
+    pub(super) fn of(cpu: u32, kind: EventKind<IdentityId>) -> Self {
+        let mut scope = Self {
+            cpus: cpu + 1,
             wakeups: matches!(kind, EventKind::Wakeup { .. }),
             wakings: matches!(kind, EventKind::Waking { .. }),
-            cgroups: matches!(kind, EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. }),
-            labels: kind.label_mut().is_some(),
             scheduling: !matches!(
                 kind,
                 EventKind::Stack { .. }
@@ -163,7 +168,15 @@ impl Scope {
                     | EventKind::Lost { .. }
                     | EventKind::Tick { .. }
             ),
-        }
+            ..Self::default()
+        };
+        kind.each_field(|_, _, value| match value {
+            FieldValue::Cpu(cpu) => scope.cpus = scope.cpus.max(cpu + 1),
+            FieldValue::Cgroup(_) => scope.cgroups = true,
+            FieldValue::Label(_) => scope.labels = true,
+            _ => {}
+        });
+        scope
     }
 
     /// Both.

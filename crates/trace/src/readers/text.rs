@@ -37,7 +37,7 @@ const SCHEDULING: [&str; 7] = [
 ];
 const SWITCH: &str = "sched_switch";
 
-/// What a text needs beside its lines.
+/// The state of reading a text.
 #[derive(Debug, Default)]
 struct State {
     stack: StackText,

@@ -43,7 +43,7 @@ pub fn write_chrome(trace: &Trace, counters: &[Counter], mut sink: impl Write) -
     sink.flush()
 }
 
-/// What a CPU runs, and since when.
+/// The task that a CPU runs, and since when.
 #[derive(Clone, Copy)]
 struct Slice {
     task: TaskId,
@@ -171,43 +171,19 @@ impl<'a> Text<'a> {
                 self.instant(TASKS, parent.0, at_ns, &name);
             }
             EventKind::Exit { task } => self.instant(TASKS, task.0, at_ns, "exit"),
-            EventKind::Nice { task, nice } => {
-                self.instant(TASKS, task.0, at_ns, &format!("nice {nice}"));
-            }
-            EventKind::RtPrio { task, prio } => {
-                self.instant(TASKS, task.0, at_ns, &format!("priority {}", prio.prio()));
-            }
-            EventKind::Slice { task, slice_ns } => {
-                self.instant(TASKS, task.0, at_ns, &format!("slice {slice_ns} ns"));
-            }
-            EventKind::Affinity { task, cpus } => {
-                let name = format!("may run on {}", trace.label(cpus));
-                self.instant(TASKS, task.0, at_ns, &name);
-            }
-            EventKind::CallEnter { task, call, object } => {
-                self.instant(TASKS, task.0, at_ns, &format!("{} {object:#x}", call.name()));
-            }
-            EventKind::CallExit { task, result } => {
-                self.instant(TASKS, task.0, at_ns, &format!("returns {result}"));
-            }
-            EventKind::CgroupMove { task, to, .. } => {
-                let path = self.view.cgroup_path(to);
-                self.instant(TASKS, task.0, at_ns, &format!("to cgroup {path}"));
-            }
-            EventKind::CgroupWeight { cgroup, weight } => {
-                let path = self.view.cgroup_path(cgroup);
-                self.instant(CPUS, cpu, at_ns, &format!("{path} cpu.weight={weight}"));
-            }
             EventKind::Tick { .. } => self.instant(CPUS, cpu, at_ns, "tick"),
-            EventKind::Callback { kind, .. } => self.instant(CPUS, cpu, at_ns, kind.name()),
-            EventKind::Stack { task, label } => {
-                self.instant(TASKS, task.0, at_ns, trace.label(label));
+            EventKind::Callback { .. } | EventKind::Param { .. } | EventKind::Print { .. } => {
+                self.instant(CPUS, cpu, at_ns, &event.kind.caption(trace));
             }
-            EventKind::Param { label } | EventKind::Print { label } => {
-                self.instant(CPUS, cpu, at_ns, trace.label(label));
+            EventKind::Stack { task, .. } | EventKind::CgroupMove { task, .. } => {
+                self.instant(TASKS, task.0, at_ns, &event.kind.caption(trace));
             }
-            // Arrows and slices show the rest.
-            _ => {}
+            // Arrows and slices show them.
+            EventKind::Wakeup { .. } | EventKind::WakeupNew { .. } | EventKind::Charge { .. } => {}
+            kind => {
+                let (process, thread) = kind.subject().map_or((CPUS, cpu), |task| (TASKS, task.0));
+                self.instant(process, thread, at_ns, &kind.caption(trace));
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 //! * with [`Precision::Micros`], the last three digits of each time stamp;
 //! * two living tasks with one pid: the lines name pids.
 //!
-//! What the kernel's events cannot express is in marks (`tracing_mark_write`) and in comments of the header: the
+//! Marks (`tracing_mark_write`) and comments of the header hold what the kernel's events cannot express: the
 //! window, the origin, the tasks in order with nice value or priority, allowed CPUs and cgroup, the tree of cgroups,
 //! the labels. In the lines of events, a name's control characters, `[` and `=` are shown as `?`; the header has the
 //! name itself.
@@ -18,6 +18,7 @@ use std::io::{self, Write};
 
 use super::view::View;
 use crate::escape::{escape, escape_start};
+use crate::event::{FieldValue, mark_key};
 use crate::start_state::{cgroup_line, task_line};
 use crate::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
 
@@ -136,10 +137,6 @@ impl<'a> Text<'a> {
             EventKind::WakeupNew { task, target_cpu } => {
                 self.wake("sched_wakeup_new", task, target_cpu);
             }
-            EventKind::Migrate { task, from_cpu, to_cpu } => {
-                self.one_task("sched_migrate_task", task);
-                let _ = write!(self.out, " orig_cpu={from_cpu} dest_cpu={to_cpu}");
-            }
             EventKind::Fork { parent, child } => {
                 let (comm, pid) = (self.name(parent), self.pid(parent));
                 let (child_comm, child_pid) = (self.name(child), self.pid(child));
@@ -147,7 +144,6 @@ impl<'a> Text<'a> {
                     format!("comm={comm} pid={pid} child_comm={child_comm} child_pid={child_pid}");
                 let _ = write!(self.out, "sched_process_fork: {fields}");
             }
-            EventKind::Exit { task } => self.one_task("sched_process_exit", task),
             EventKind::Tick { .. } => {
                 let now = event.time_ns;
                 let _ = write!(
@@ -168,7 +164,10 @@ impl<'a> Text<'a> {
             }
             EventKind::Stack { label, .. } => self.stack(label),
             EventKind::CgroupMove { task, to, .. } => self.cgroup_move(task, to),
-            kind => self.marked(kind),
+            kind => match kind.tracepoint() {
+                Some(tracepoint) => self.tracepoint(tracepoint, kind),
+                None => self.marked(kind),
+            },
         }
         self.out.push('\n');
     }
@@ -195,61 +194,39 @@ impl<'a> Text<'a> {
         );
     }
 
+    /// An event with the fields of a tracepoint.
+    fn tracepoint(&mut self, tracepoint: &str, kind: EventKind) {
+        let Self { out, view, trace, names, .. } = self;
+        let _ = write!(out, "{tracepoint}:");
+        kind.each_field(|_, source, value| {
+            let _ = match value {
+                FieldValue::Task(task) => {
+                    let (comm, pid, prio) = (&names[task.index()], view.pid(task), view.prio(task));
+                    write!(out, " {source}comm={comm} {source}pid={pid} {source}prio={prio}")
+                }
+                value => write!(out, " {source}={}", value.text(trace, |task| view.pid(task))),
+            };
+        });
+    }
+
     /// Events that the kernel has no tracepoint for.
     fn marked(&mut self, kind: EventKind) {
         self.out.push_str("tracing_mark_write: ");
-        let trace = self.trace;
-        let _ = match kind {
-            EventKind::Nice { task, nice } => {
-                let pid = self.pid(task);
-                write!(self.out, "fairground:nice pid={pid} nice={nice}")
-            }
-            EventKind::RtPrio { task, prio } => {
-                write!(self.out, "fairground:prio pid={} prio={}", self.pid(task), prio.prio())
-            }
-            EventKind::Slice { task, slice_ns } => {
-                write!(self.out, "fairground:slice pid={} slice_ns={slice_ns}", self.pid(task))
-            }
-            EventKind::Affinity { task, cpus } => {
-                let (pid, cpus) = (self.pid(task), escape(trace.label(cpus)));
-                write!(self.out, "fairground:affinity pid={pid} cpus={cpus}")
-            }
-            EventKind::CallEnter { task, call, object } => {
-                let (pid, call) = (self.pid(task), call.name());
-                write!(self.out, "fairground:call_enter pid={pid} call={call} object={object}")
-            }
-            EventKind::CallExit { task, result } => {
-                write!(self.out, "fairground:call_exit pid={} result={result}", self.pid(task))
-            }
-            EventKind::Callback { kind, task } => {
-                let pid = self.pid(task);
-                write!(self.out, "fairground:callback {} pid={pid}", kind.name())
-            }
-            EventKind::Mark { task, label, value } => {
-                let pid = self.pid(task);
-                write!(self.out, "C|{pid}|{}|{value}", escape(trace.label(label)))
-            }
-            EventKind::CgroupWeight { cgroup, weight } => {
-                write!(self.out, "fairground:cgroup_weight cgroup={} weight={weight}", cgroup.0)
-            }
-            EventKind::ContentionBegin { task, lock, flags, holder } => {
-                let (pid, holder) = (self.pid(task), self.pid(holder));
-                let (flags, lock) = (flags.text(), escape(trace.label(lock)));
-                write!(
-                    self.out,
-                    "fairground:contention_begin pid={pid} holder={holder} flags={flags} lock={lock}"
-                )
-            }
-            EventKind::ContentionEnd { task, lock } => {
-                let (pid, lock) = (self.pid(task), escape(trace.label(lock)));
-                write!(self.out, "fairground:contention_end pid={pid} lock={lock}")
-            }
-            EventKind::Param { label } => {
-                write!(self.out, "fairground:param {}", escape(trace.label(label)))
-            }
-            // Lost; the others have tracepoints.
-            _ => write!(self.out, "fairground:lost"),
-        };
+        let Self { out, view, trace, .. } = self;
+        if let EventKind::Mark { task, label, value } = kind {
+            let _ = write!(out, "C|{}|{}|{value}", view.pid(task), escape(trace.label(label)));
+            return;
+        }
+        let _ = write!(out, "fairground:{}", kind.mark().unwrap_or(kind.name()));
+        if kind.mark().is_some() {
+            kind.each_field(|field, _, value| {
+                let text = value.text(trace, |task| view.pid(task));
+                let _ = match mark_key(field, value.role()) {
+                    Some(key) => write!(out, " {key}={text}"),
+                    None => write!(out, " {text}"),
+                };
+            });
+        }
     }
 
     /// `comm-pid [cpu] flags time: `.

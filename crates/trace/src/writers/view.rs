@@ -2,7 +2,7 @@
 
 use crate::{Event, EventKind, TaskId, TaskInfo, Trace};
 
-/// What is printed as the priority of nice 0 (`DEFAULT_PRIO`).
+/// The priority that is printed for nice 0 (`DEFAULT_PRIO`).
 const PRIO_OF_NICE_0: i32 = 120;
 /// For a task whose class is unknown: no class has this priority.
 const PRIO_OF_UNKNOWN: i32 = 99;

@@ -6,29 +6,27 @@ use std::sync::OnceLock;
 use super::cursor::Endian;
 use super::formats::{Field, Format};
 use super::symbols::Symbols;
+use crate::event::{FieldValue, Role, Tag};
 use crate::readers::calls::{self, KnownCall};
-use crate::readers::interner::{Interner, Named};
+use crate::readers::interner::{IdentityId, Interner, Named};
 use crate::readers::line::CPUS_MAX;
 use crate::readers::marks;
-use crate::readers::stated::{Scope, Stated, TICK_FUNCTIONS, Tasks, printed};
-use crate::{EventKind, LockFlags, TaskId, TaskState};
+use crate::readers::stated::{Scope, Stated, TICK_FUNCTIONS, Tasks, of_number, printed};
+use crate::{EventKind, LockFlags, TaskState};
 
 /// In `common_flags`: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI`
 /// (`include/linux/trace_events.h`).
 const IN_INTERRUPT: i64 = 0x08 | 0x10 | 0x40;
 
-/// What an event is decoded into.
+/// The kind that an event is decoded into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Kind {
     Switch,
     Waking,
     Wakeup,
-    WakeupNew,
-    Migrate,
-    Fork,
-    Exit,
+    /// A tracepoint of the table of events.
+    Event(Tag),
     CgroupMove,
-    Charge,
     Timer,
     CallEnter,
     CallExit,
@@ -43,16 +41,11 @@ enum Kind {
 
 /// The events that are used: the kernel's name, the prefixes of the fields of its tasks (`comm`, `pid`, `prio`), and
 /// the names of its other fields.
-const USED: [(&str, Kind, &[&str], &[&str]); 16] = [
+const USED: [(&str, Kind, &[&str], &[&str]); 11] = [
     ("sched_switch", Kind::Switch, &["prev_", "next_"], &["prev_state"]),
     ("sched_waking", Kind::Waking, &[""], &["target_cpu"]),
     ("sched_wakeup", Kind::Wakeup, &[""], &["target_cpu"]),
-    ("sched_wakeup_new", Kind::WakeupNew, &[""], &["target_cpu"]),
-    ("sched_migrate_task", Kind::Migrate, &[""], &["orig_cpu", "dest_cpu"]),
-    ("sched_process_fork", Kind::Fork, &["parent_", "child_"], &[]),
-    ("sched_process_exit", Kind::Exit, &[""], &[]),
     ("cgroup_attach_task", Kind::CgroupMove, &[], &["pid", "dst_path"]),
-    ("sched_stat_runtime", Kind::Charge, &[""], &["runtime"]),
     ("hrtimer_expire_entry", Kind::Timer, &[], &["function"]),
     ("print", Kind::Mark, &[], &["buf"]),
     ("bpf_trace_printk", Kind::Print, &[], &["bpf_string"]),
@@ -94,14 +87,24 @@ impl Shape {
             KnownCall::of(call)?;
             return Some(Self::plain(Kind::CallExit, vec![format.field("ret")?]));
         }
-        let (_, kind, prefixes, fields) = USED.iter().find(|(name, ..)| *name == format.name)?;
-        let task = |prefix: &&str| {
+        let task = |prefix: &str| {
             let field = |name| format.field(&format!("{prefix}{name}"));
             Some(TaskFields { comm: field("comm")?, pid: field("pid")?, prio: field("prio") })
         };
+        if let Some(tag) = Tag::of_tracepoint(&format.name) {
+            let mut shape = Self::plain(Kind::Event(tag), Vec::new());
+            for (source, role) in tag.sources() {
+                match role {
+                    Role::Task => shape.tasks.push(task(source)?),
+                    _ => shape.fields.push(format.field(source)?),
+                }
+            }
+            return Some(shape);
+        }
+        let (_, kind, prefixes, fields) = USED.iter().find(|(name, ..)| *name == format.name)?;
         Some(Self {
             kind: *kind,
-            tasks: prefixes.iter().map(task).collect::<Option<_>>()?,
+            tasks: prefixes.iter().map(|prefix| task(prefix)).collect::<Option<_>>()?,
             fields: fields.iter().map(|name| format.field(name)).collect::<Option<_>>()?,
             success: format.field("success"),
             states: format.states.clone(),
@@ -247,31 +250,24 @@ impl<'e> EventBytes<'e, '_> {
 
     /// The events of tasks that are less frequent.
     fn other(&self, decoder: &Decoder<'_>, mut tasks: Tasks<'_>) -> Option<Stated> {
-        let kind = match self.shape.kind {
-            Kind::Wakeup if self.has_failed() => return Some(Stated::Other),
+        match self.shape.kind {
+            Kind::Wakeup if self.has_failed() => Some(Stated::Other),
             Kind::Wakeup => {
                 let (task, target_cpu) = (self.task(0, &mut tasks)?, self.cpu(0)?);
-                return Some(tasks.wakeup(task, target_cpu));
+                Some(tasks.wakeup(task, target_cpu))
             }
-            Kind::WakeupNew => {
-                EventKind::WakeupNew { task: self.task(0, &mut tasks)?, target_cpu: self.cpu(0)? }
+            Kind::Event(tag) => {
+                let (mut tasks_read, mut fields_read) = (0.., 0..);
+                let event = EventKind::of_fields(tag, |_, _, role| match role {
+                    Role::Task => {
+                        Some(FieldValue::Task(self.task(tasks_read.next()?, &mut tasks)?))
+                    }
+                    role => of_number(role, self.number(fields_read.next()?)?),
+                });
+                event.map(Stated::Event)
             }
-            Kind::Migrate => {
-                let (from_cpu, to_cpu) = (self.cpu(0)?, self.cpu(1)?);
-                EventKind::Migrate { task: self.task(0, &mut tasks)?, from_cpu, to_cpu }
-            }
-            Kind::Fork => {
-                let parent = self.task(0, &mut tasks)?;
-                EventKind::Fork { parent, child: self.task(1, &mut tasks)? }
-            }
-            Kind::Charge => {
-                let runtime_ns = self.number(0)? as u64;
-                EventKind::Charge { task: self.task(0, &mut tasks)?, runtime_ns }
-            }
-            Kind::Exit => EventKind::Exit { task: self.task(0, &mut tasks)? },
-            _ => return self.rare(decoder, tasks),
-        };
-        Some(Stated::Event(kind))
+            _ => self.rare(decoder, tasks),
+        }
     }
 
     /// The other events.
@@ -341,7 +337,7 @@ impl<'e> EventBytes<'e, '_> {
     }
 
     #[inline]
-    fn task(&self, index: usize, tasks: &mut Tasks<'_>) -> Option<TaskId> {
+    fn task(&self, index: usize, tasks: &mut Tasks<'_>) -> Option<IdentityId> {
         let TaskFields { comm, pid, prio } = self.shape.tasks.get(index)?;
         let number = |field: &Field| field.number(self.event, self.endian);
         let prio = match prio {

@@ -16,7 +16,7 @@ pub(in super::super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// Descriptions that a file may have. A kernel has some thousands.
 const FORMATS_MAX: u32 = 1 << 20;
 
-/// What was found.
+/// The descriptions that were found.
 #[derive(Debug)]
 pub(in super::super) struct TracingData {
     /// Bytes of a page.

@@ -12,7 +12,7 @@ use super::source::Found;
 pub(super) struct Choice {
     pub(super) name: String,
     pub(super) metadata: Metadata,
-    /// What is left out.
+    /// The traces that are left out.
     pub(super) note: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the description of a CTF trace says, whichever version of the format it is written for.
+//! The description of a CTF trace, in either version of the format.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ pub(super) const DEPTH_MAX: u32 = 32;
 
 /// A stream: how its packets and events begin.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct StreamClass {
     pub(super) packet_context: Option<Rc<Type>>,
     pub(super) event_header: Option<Rc<Type>>,
     pub(super) event_context: Option<Rc<Type>>,
@@ -31,7 +31,7 @@ pub(super) struct EventClass {
 pub(super) struct Metadata {
     pub(super) endian: Endian,
     pub(super) packet_header: Option<Rc<Type>>,
-    pub(super) streams: HashMap<i64, Stream>,
+    pub(super) streams: HashMap<i64, StreamClass>,
     /// By stream and number.
     pub(super) events: HashMap<(i64, i64), EventClass>,
     /// Facts about the machine, such as `kernel_release`.

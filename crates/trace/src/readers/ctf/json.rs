@@ -17,7 +17,7 @@ use std::rc::Rc;
 use serde::Deserialize;
 
 use super::super::binary::{Endian, Why};
-use super::description::{DEPTH_MAX, EventClass, Metadata, Stream, plain};
+use super::description::{DEPTH_MAX, EventClass, Metadata, StreamClass, plain};
 use super::types::{Fields, Int, Length, Type};
 
 type Parsed<T> = Result<T, &'static str>;
@@ -73,7 +73,7 @@ enum FieldClass {
     Own(Box<OwnClass>),
 }
 
-/// What a field class of any type says.
+/// The properties of a field class of any type.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct OwnClass {
@@ -179,7 +179,7 @@ impl Parser {
                 event_record_header_field_class,
                 event_record_common_context_field_class,
             } => {
-                let stream = Stream {
+                let stream = StreamClass {
                     packet_context: self.optional(packet_context_field_class)?,
                     event_header: self.optional(event_record_header_field_class)?,
                     event_context: self.optional(event_record_common_context_field_class)?,

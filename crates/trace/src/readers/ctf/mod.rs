@@ -109,7 +109,7 @@ struct Reader<'m> {
     states: StateBits,
 }
 
-/// What comes next in a stream.
+/// The next step in a stream.
 enum Item {
     Event(Stated),
     Lost(u64),
@@ -117,7 +117,7 @@ enum Item {
 }
 
 /// A stream of a CPU while it is read.
-struct Stream {
+struct DataStream {
     packets: std::vec::IntoIter<Packet>,
     packet: Option<Packet>,
     bytes: Vec<u8>,
@@ -141,7 +141,7 @@ impl Reader<'_> {
         collector: &mut Collector<'_>,
     ) {
         let mut interner = collector.interner.clone();
-        let mut streams: Vec<Stream> = streams.map(Stream::new).collect();
+        let mut streams: Vec<DataStream> = streams.map(DataStream::new).collect();
         streams.iter_mut().for_each(|stream| self.advance(stream, &mut interner));
         loop {
             let heads = streams.iter_mut().filter(|stream| stream.next.is_some());
@@ -173,7 +173,7 @@ impl Reader<'_> {
     }
 
     /// Reads up to the next item of a stream.
-    fn advance(&self, stream: &mut Stream, interner: &mut Interner) {
+    fn advance(&self, stream: &mut DataStream, interner: &mut Interner) {
         stream.next = loop {
             let Some(packet) = stream.packet else {
                 let Some(packet) = stream.packets.next() else { break None };
@@ -202,7 +202,7 @@ impl Reader<'_> {
     }
 
     /// Opens a packet. Returns what is to be said of it before its events.
-    fn begin(&self, stream: &mut Stream, packet: Packet) -> Option<Item> {
+    fn begin(&self, stream: &mut DataStream, packet: Packet) -> Option<Item> {
         let before = stream.number.replace(packet.number.unwrap_or(0));
         let missing = match (before, packet.number) {
             (Some(before), Some(number)) => number.saturating_sub(before).saturating_sub(1).max(0),
@@ -226,11 +226,11 @@ impl Reader<'_> {
     /// Decodes an event; `None` when it is damaged.
     fn event(
         &self,
-        stream: &mut Stream,
+        stream: &mut DataStream,
         packet: &Packet,
         interner: &mut Interner,
     ) -> Option<(u64, Item)> {
-        let Stream { bytes, at, clock, interrupts, .. } = stream;
+        let DataStream { bytes, at, clock, interrupts, .. } = stream;
         let class = self.metadata.streams.get(&packet.stream)?;
         let mut bits = Bits::new(bytes, *at, packet.content);
         let mut values = Values::new(*clock);
@@ -267,7 +267,7 @@ impl Reader<'_> {
     }
 }
 
-impl Stream {
+impl DataStream {
     fn new(mut packets: Vec<Packet>) -> Self {
         packets.sort_by_key(|packet| packet.begin);
         Self {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::super::binary::Why;
-use super::super::lttng::Value;
+use super::super::lttng::LttngValue;
 use super::description::Metadata;
 use super::types::{Bits, Values};
 
@@ -134,7 +134,7 @@ fn parse(metadata: &Metadata, head: &[u8], file: usize, at: u64) -> Option<Packe
     let content = number("content_size").or(size).unwrap_or(u64::MAX);
     let cpu = number("cpu_id").and_then(|cpu| u32::try_from(cpu).ok()).unwrap_or(0);
     let begin = context.found.iter().find_map(|(name, value)| match value {
-        Value::Number(number) if *name == "timestamp_begin" => Some(*number as u64),
+        LttngValue::Number(number) if *name == "timestamp_begin" => Some(*number as u64),
         _ => None,
     });
     Some(Packet {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::super::binary::{Endian, Why};
-use super::description::{DEPTH_MAX, EventClass, Metadata, Stream, plain};
+use super::description::{DEPTH_MAX, EventClass, Metadata, StreamClass, plain};
 use super::tokens::{Parsed, Token, Tokens};
 use super::types::{Fields, Int, Length, Type};
 
@@ -30,8 +30,8 @@ pub(super) fn parse(text: &str) -> Result<Metadata, Why> {
     if metadata.endian == Endian::Big { parsed(Endian::Big) } else { Ok(metadata) }
 }
 
-/// What a block's entry is given.
-enum Entry {
+/// The value of a block's declaration.
+enum Assigned {
     Type(Rc<Type>),
     Word(String),
     Number(i64),
@@ -90,22 +90,22 @@ impl<'a> Parser<'a> {
     fn block(&mut self, kind: &str) -> Parsed<()> {
         let entries = self.entries()?;
         let number = |key: &str| match entries.get(key) {
-            Some(Entry::Number(number)) => Some(*number),
+            Some(Assigned::Number(number)) => Some(*number),
             _ => None,
         };
         let word = |key: &str| match entries.get(key) {
-            Some(Entry::Word(word)) => Some(word.clone()),
+            Some(Assigned::Word(word)) => Some(word.clone()),
             _ => None,
         };
         let of = |key: &str| match entries.get(key) {
-            Some(Entry::Type(kind)) => Some(Rc::clone(kind)),
+            Some(Assigned::Type(kind)) => Some(Rc::clone(kind)),
             _ => None,
         };
         match kind {
             "trace" => self.metadata.packet_header = of("packet.header"),
             "env" => {
                 let texts = entries.iter().filter_map(|(key, entry)| match entry {
-                    Entry::Word(word) => Some((key.clone(), word.clone())),
+                    Assigned::Word(word) => Some((key.clone(), word.clone())),
                     _ => None,
                 });
                 self.metadata.env.extend(texts);
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
                     frequency.filter(|frequency| *frequency > 0).unwrap_or(1_000_000_000);
             }
             "stream" => {
-                let stream = Stream {
+                let stream = StreamClass {
                     packet_context: of("packet.context"),
                     event_header: of("event.header"),
                     event_context: of("event.context"),
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn entries(&mut self) -> Parsed<HashMap<String, Entry>> {
+    fn entries(&mut self) -> Parsed<HashMap<String, Assigned>> {
         self.tokens.expect("{")?;
         let mut entries = HashMap::new();
         while !self.tokens.take("}")? {
@@ -150,24 +150,24 @@ impl<'a> Parser<'a> {
                 key = key + "." + self.tokens.word()?;
             }
             if self.tokens.take(":=")? {
-                entries.insert(key, Entry::Type(self.kind()?));
+                entries.insert(key, Assigned::Type(self.kind()?));
                 continue;
             }
             self.tokens.expect("=")?;
             let entry = match self.tokens.next()? {
-                Token::Number(number) => Entry::Number(number),
-                Token::Text(text) => Entry::Word(text.to_owned()),
+                Token::Number(number) => Assigned::Number(number),
+                Token::Text(text) => Assigned::Word(text.to_owned()),
                 Token::Word(word) => {
                     let mut words = word.to_owned();
                     while self.tokens.take(".")? {
                         words = words + "." + self.tokens.word()?;
                     }
-                    Entry::Word(words)
+                    Assigned::Word(words)
                 }
                 _ => return Err("a value is missing"),
             };
             // The types behind it depend on it.
-            if let ("byte_order", Entry::Word(order)) = (key.as_str(), &entry)
+            if let ("byte_order", Assigned::Word(order)) = (key.as_str(), &entry)
                 && let Some(endian) = endian(order)
                 && self.depth == 0
             {
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
                 self.tokens.next()?;
                 let entries = self.entries()?;
                 let bits = |key: &str| match entries.get(key) {
-                    Some(Entry::Number(bits @ 0..=64)) => *bits as u32,
+                    Some(Assigned::Number(bits @ 0..=64)) => *bits as u32,
                     _ => 0,
                 };
                 let align = bits("align").max(1);
@@ -225,11 +225,11 @@ impl<'a> Parser<'a> {
     fn integer(&mut self) -> Parsed<Int> {
         let entries = self.entries()?;
         let number = |key: &str| match entries.get(key) {
-            Some(Entry::Number(number)) => Some(*number),
+            Some(Assigned::Number(number)) => Some(*number),
             _ => None,
         };
         let word = |key: &str| match entries.get(key) {
-            Some(Entry::Word(word)) => word.as_str(),
+            Some(Assigned::Word(word)) => word.as_str(),
             _ => "",
         };
         let size = number("size")

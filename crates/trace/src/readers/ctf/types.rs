@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::binary::Endian;
-use super::super::lttng::Value;
+use super::super::lttng::LttngValue;
 
 /// Values that an event may have, with those of its header and contexts.
 const VALUES_MAX: u32 = 1 << 16;
@@ -159,7 +159,7 @@ fn mask(size: u32) -> u64 {
 /// Values of a packet or an event, by the names of their fields.
 #[derive(Debug)]
 pub(super) struct Values<'t, 'd> {
-    pub(super) found: Vec<(&'t str, Value<'d>)>,
+    pub(super) found: Vec<(&'t str, LttngValue<'d>)>,
     /// The clock: the last full value, with the lower bits that came since.
     pub(super) clock: u64,
     /// Enumerations: the field, the names for ranges, the number.
@@ -187,7 +187,7 @@ impl<'t, 'd> Values<'t, 'd> {
             Type::Int(int) | Type::Enum(int, _) => {
                 let number = bits.int(int)?;
                 let number = self.whole(number, int.size, int.is_signed, int.is_clock);
-                self.found.push((name, Value::Number(number)));
+                self.found.push((name, LttngValue::Number(number)));
                 if let Type::Enum(_, names) = kind {
                     self.choices.push((name, names, number));
                 }
@@ -196,7 +196,7 @@ impl<'t, 'd> Values<'t, 'd> {
                 bits.align(*align);
                 bits.take((*size).into())?;
             }
-            Type::Text => self.found.push((name, Value::Text(bits.text()?))),
+            Type::Text => self.found.push((name, LttngValue::Text(bits.text()?))),
             Type::Struct(fields, align) => {
                 bits.align(*align);
                 for (name, kind) in fields {
@@ -222,7 +222,7 @@ impl<'t, 'd> Values<'t, 'd> {
             Type::Varying { is_signed, is_clock } => {
                 let (number, size) = bits.varying()?;
                 let number = self.whole(number, size, *is_signed, *is_clock);
-                self.found.push((name, Value::Number(number)));
+                self.found.push((name, LttngValue::Number(number)));
             }
             Type::Array(of, length) => self.array(of, length, name, bits)?,
         }
@@ -250,7 +250,7 @@ impl<'t, 'd> Values<'t, 'd> {
             Length::Field(field) => u64::try_from(self.number(field)?).ok()?,
         };
         if let Type::Int(Int { is_text: true, size: 8, .. }) = of {
-            self.found.push((name, Value::Text(bits.bytes(len)?)));
+            self.found.push((name, LttngValue::Text(bits.bytes(len)?)));
             return Some(());
         }
         let kept = self.found.len();
@@ -265,7 +265,7 @@ impl<'t, 'd> Values<'t, 'd> {
     /// The last number of a field.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         self.found.iter().rev().find_map(|(found, value)| match value {
-            Value::Number(number) if *found == name => Some(*number),
+            LttngValue::Number(number) if *found == name => Some(*number),
             _ => None,
         })
     }

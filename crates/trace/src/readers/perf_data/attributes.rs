@@ -123,7 +123,7 @@ struct Layout {
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
-    /// What follows them: counts, the call chain, the event.
+    /// The fields behind them: counts, the call chain, the event.
     rest: usize,
     /// Words of the counts, and for each member of a group.
     counts: Option<(usize, Option<usize>)>,

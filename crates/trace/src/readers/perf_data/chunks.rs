@@ -81,7 +81,7 @@ pub(super) struct Chunks<R> {
     at: u64,
     /// The input has so many bytes, or it is cut off.
     is_size_known: bool,
-    /// What was read behind the last chunk: the beginning of a record, as long as the input has more.
+    /// The bytes read behind the last chunk: the beginning of a record, as long as the input has more.
     rest: Vec<u8>,
     /// The input has no more.
     has_ended: bool,

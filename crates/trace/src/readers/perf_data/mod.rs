@@ -28,8 +28,8 @@ use super::collect::Collector;
 use super::error::ReadError;
 use super::expand::{Expands, Expansion};
 use super::line::CPUS_MAX;
-use super::parts::TakeParts;
 use super::renames::Rename;
+use super::segments::TakeSegments;
 use super::stated::Scope;
 use super::whole;
 use crate::Trace;
@@ -48,7 +48,7 @@ pub(super) fn read(
     mut input: impl Read + Seek + Send,
     cut: Option<io::Error>,
     expansion: &Expansion,
-    parts: Option<&mut dyn TakeParts>,
+    parts: Option<&mut dyn TakeSegments>,
 ) -> Result<Trace, ReadError> {
     let why = cut.map(|error| format!("the input failed: {error}"));
     let failed = |source| ReadError::Io { name: name.to_owned(), source };
@@ -87,7 +87,7 @@ fn read_all(
     why_cut: Option<Why>,
     expansion: &Expansion,
     division: Division,
-    parts: Option<&mut dyn TakeParts>,
+    parts: Option<&mut dyn TakeSegments>,
     more: Vec<File>,
 ) -> Result<Trace, ReadError> {
     let damaged = |why| damaged(name, why);

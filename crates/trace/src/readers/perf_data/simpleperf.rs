@@ -1,5 +1,5 @@
-//! What Android's simpleperf adds to the form: records of its own among the others, which may be longer than 64 KiB,
-//! and the kernel's descriptions of events in one of them instead of a feature.
+//! Additions of Android's simpleperf to the format: records of its own among the others, which may be longer than 64
+//! KiB, and the kernel's descriptions of events in one of them instead of a feature.
 //!
 //! ```text
 //! type(4), at least 32768; upper half of the size(2); lower half of the size(2), with these eight bytes

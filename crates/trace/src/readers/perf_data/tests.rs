@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Event, EventKind, Part, TaskId};
+use crate::{Event, EventKind, Segment, TaskId};
 
 fn recording() -> Vec<u8> {
     let packed = include_bytes!("../../../tests/recordings/perf.data.gz");
@@ -34,21 +34,21 @@ struct Joined {
     parts: u32,
 }
 
-impl TakeParts for Joined {
+impl TakeSegments for Joined {
     fn begin(&mut self, header: &Trace, has_wakeups: bool) {
         assert!(self.trace.is_none(), "it begins once");
         assert_eq!((header.len(), header.tasks().len()), (0, 1));
         (self.trace, self.has_wakeups) = (Some(header.clone()), has_wakeups);
     }
 
-    fn take(&mut self, part: Part) -> Part {
+    fn take(&mut self, part: Segment) -> Segment {
         self.parts += 1;
         let trace = self.trace.as_mut().unwrap();
         part.tasks.iter().for_each(|task| _ = trace.add_task(task.clone()));
         part.rt_prios.iter().for_each(|(task, prio)| trace.task_mut(*task).rt_prio = Some(*prio));
         part.nices.iter().for_each(|(task, nice)| trace.task_mut(*task).nice = Some(*nice));
         part.events().for_each(|event| trace.push(event));
-        Part::default()
+        Segment::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A bundle (`FtraceEventBundle`): a stretch of events of one CPU, plain or in columns (`CompactSched`).
 
 use super::event::KernelEvent;
-use super::wire::{Broken, Fields, Record, Value, numbers};
+use super::wire::{Broken, Fields, Record, WireValue, numbers};
 
 /// The clock of ftrace that Perfetto does not know (`FTRACE_CLOCK_UNKNOWN`).
 pub(super) const CLOCK_UNKNOWN: u64 = 1;
@@ -110,7 +110,7 @@ impl<'a> Columns<'a> {
         for field in Fields(bytes) {
             let (number, value) = field?;
             match (number, value) {
-                (INTERN_TABLE, Value::Bytes(name)) => found.names.push(name),
+                (INTERN_TABLE, WireValue::Bytes(name)) => found.names.push(name),
                 (INTERN_TABLE, _) => {}
                 _ => {
                     let Some(column) = found.columns.get_mut(number as usize) else { continue };
@@ -170,7 +170,7 @@ pub(super) fn stats(bytes: &[u8]) -> Result<(bool, Vec<(u64, u64)>), Broken> {
     for field in Fields(bytes) {
         match field? {
             (1, phase) => is_end = phase.number() == Some(END_OF_TRACE),
-            (2, Value::Bytes(cpu)) => {
+            (2, WireValue::Bytes(cpu)) => {
                 let cpu = Record::parse(cpu)?;
                 // `overrun`, `commit_overrun`, `dropped_events`.
                 let counts = [3, 4, 8].map(|field| cpu.number(field).unwrap_or(0));

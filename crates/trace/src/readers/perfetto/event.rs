@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::binary::TextBytes;
 use super::super::collect::NAMES_MAX;
-use super::super::interner::{Interner, Named, UNNAMED};
+use super::super::interner::{IdentityId, Interner, Named, UNNAMED};
 use super::super::line::CPUS_MAX;
 use super::super::marks;
 use super::super::state_bits::StateBits;
 use super::super::stated::{Stated, TICK_FUNCTIONS, Tasks};
 use super::wire::{Fields, Record};
-use crate::{EventKind, TaskId};
+use crate::EventKind;
 
 /// In `common_flags`: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI`
 /// (`include/linux/trace_events.h`).
@@ -69,7 +69,7 @@ impl<'a> KernelEvent<'a> {
         Some(Self { time_ns: time_ns?, pid, in_interrupt: in_interrupt(flags), kind, body })
     }
 
-    /// What it states. `None` where the fields that it must have are missing or impossible.
+    /// The meaning of the event. `None` where the fields that it must have are missing or impossible.
     pub(super) fn stated(
         &self,
         context: &mut Context,
@@ -166,14 +166,18 @@ fn task(
     record: &Record<'_>,
     [comm, pid, prio]: [usize; 3],
     tasks: &mut Tasks<'_>,
-) -> Option<TaskId> {
+) -> Option<IdentityId> {
     // Numbers of 32 bits with a sign are written with 64.
     let prio = i32::try_from(record.number(prio)? as i64).ok()?;
     identity(record, comm, pid, Some(prio), tasks)
 }
 
 /// A task of an event without its priority.
-fn named(record: &Record<'_>, [comm, pid]: [usize; 2], tasks: &mut Tasks<'_>) -> Option<TaskId> {
+fn named(
+    record: &Record<'_>,
+    [comm, pid]: [usize; 2],
+    tasks: &mut Tasks<'_>,
+) -> Option<IdentityId> {
     identity(record, comm, pid, None, tasks)
 }
 
@@ -183,7 +187,7 @@ fn identity(
     pid_field: usize,
     prio: Option<i32>,
     tasks: &mut Tasks<'_>,
-) -> Option<TaskId> {
+) -> Option<IdentityId> {
     let comm = TextBytes(record.bytes(comm)?);
     Some(tasks.interner.identity_of_bytes(pid(record, pid_field)?, comm, prio))
 }
@@ -196,7 +200,7 @@ fn cpu(record: &Record<'_>, field: usize) -> Option<u32> {
     pid(record, field).filter(|cpu| *cpu < CPUS_MAX)
 }
 
-/// What the trace says beside its events.
+/// Names that the trace states beside its events.
 #[derive(Debug, Default)]
 pub(super) struct Context {
     /// Names of tasks from the process tree, by pid.

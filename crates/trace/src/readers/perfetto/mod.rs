@@ -18,17 +18,17 @@ use ruzstd::decoding::StreamingDecoder;
 use self::bundle::{Bundle, CLOCK_UNKNOWN, CompactTask, Item};
 use self::event::{Context, in_interrupt};
 use self::packets::{Next, Packets};
-use self::wire::{Broken, Fields, Record, Value};
+use self::wire::{Broken, Fields, Record, WireValue};
 use super::binary::TextBytes;
 use super::collect::Collector;
 use super::error::{Machines, ReadError};
 use super::expand::{Expands, Expansion};
-use super::interner::Interner;
+use super::interner::{IdentityId, Interner};
 use super::line::CPUS_MAX;
 use super::no_machine;
 use super::state_bits::StateBits;
 use super::stated::{Stated, Tasks};
-use crate::{EventKind, TaskId, Trace};
+use crate::{EventKind, Trace};
 
 /// Fields of `TracePacket`.
 mod packet {
@@ -114,11 +114,11 @@ enum Depth {
     Compressed,
 }
 
-/// What is known of a CPU between its bundles.
+/// The state of a CPU between its bundles.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
     /// The task that runs, unless events were lost since the last switch.
-    running: Option<TaskId>,
+    running: Option<IdentityId>,
     /// The time of its last event, as the bundles have it, ns.
     end_ns: Option<u64>,
     /// Bundles before which events were lost.
@@ -131,7 +131,7 @@ struct Reader {
     context: Context,
     states: StateBits,
     cpus: BTreeMap<u32, Cpu>,
-    /// What is added to the times of ftrace, ns; known from the first bundle with another clock.
+    /// The offset that is added to the times of ftrace, ns; known from the first bundle with another clock.
     clock_offset_ns: Option<u64>,
     /// Sequences of packets that had bundles.
     sequences: HashSet<u64>,
@@ -216,7 +216,7 @@ impl Reader {
         }
         let names = self.names(bytes);
         for field in Fields(bytes) {
-            let (number, Value::Bytes(data)) = field? else { continue };
+            let (number, WireValue::Bytes(data)) = field? else { continue };
             match number {
                 packet::FTRACE_EVENTS => {
                     self.sequences.insert(sequence);
@@ -244,7 +244,7 @@ impl Reader {
     /// Takes over the names in a packet. Its bundle, which refers to them, may stand before them.
     fn names(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         for field in Fields(bytes) {
-            if let (packet::INTERNED_DATA, Value::Bytes(data)) = field? {
+            if let (packet::INTERNED_DATA, WireValue::Bytes(data)) = field? {
                 self.context.interned(data).ok_or(Broken)?;
             }
         }
@@ -326,7 +326,8 @@ impl Reader {
         self.collector.lost(cpu, 1);
     }
 
-    /// What the statistics count beyond the gaps. Losses that no later bundle tells of happened at the end.
+    /// Adds the losses that the statistics count beyond the gaps. Losses that no later bundle tells of happened at the
+    /// end.
     fn losses(&mut self) {
         for (cpu, [before, after]) in std::mem::take(&mut self.stats) {
             let gaps = self.cpus.get(&cpu).map_or(0, |cpu| cpu.gaps);
@@ -404,7 +405,7 @@ impl Reader {
     }
 }
 
-fn compact_task(task: CompactTask<'_>, interner: &mut Interner) -> Option<TaskId> {
+fn compact_task(task: CompactTask<'_>, interner: &mut Interner) -> Option<IdentityId> {
     let pid = u32::try_from(task.pid).ok()?;
     // Numbers of 32 bits with a sign are written with 64.
     let prio = i32::try_from(task.prio as i64).ok()?;

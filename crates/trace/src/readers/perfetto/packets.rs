@@ -4,18 +4,19 @@
 
 use std::io::{self, BufRead, Read};
 
+use prost::encoding::decode_varint;
+
 use super::super::binary::Why;
 use super::super::expand::Expands;
-use super::wire::{Varint, split_key};
 
-/// `Trace.packet`.
-const PACKET: u32 = 1;
-/// The wire type of sized bytes.
-const SIZED: u8 = 2;
+/// The key of `Trace.packet`: field 1, sized bytes.
+const PACKET: u64 = 10;
+/// Bytes of a number of 64 bits.
+const VARINT_BYTES_MAX: usize = 10;
 /// The most bytes of a packet that is read. Perfetto's service writes packets of up to some hundred KiB.
 const PACKET_BYTES_MAX: u64 = 64 << 20;
 
-/// What stands next in the input.
+/// The next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A packet is in the buffer.
@@ -63,7 +64,7 @@ impl<R: BufRead> Packets<R> {
     fn read(&mut self) -> io::Result<Next> {
         let Some(key) = self.varint()? else { return Ok(Next::End) };
         let at = self.at;
-        if split_key(key) != Some((PACKET, SIZED)) {
+        if key != PACKET {
             return Ok(Next::Cut(format!("byte {at}: a packet should begin here")));
         }
         let size = self.varint()?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -87,22 +88,18 @@ impl<R: BufRead> Packets<R> {
 
     /// A number; `None` at the end of the input.
     fn varint(&mut self) -> io::Result<Option<u64>> {
-        let mut number = Varint::default();
-        let mut byte = [0];
-        let mut is_first = true;
-        loop {
-            match self.input.read_exact(&mut byte) {
-                Err(e) if is_first && e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        let mut bytes = [0; VARINT_BYTES_MAX];
+        for at in 0..VARINT_BYTES_MAX {
+            match self.input.read_exact(&mut bytes[at..=at]) {
+                Err(e) if at == 0 && e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
                 read => read?,
             }
-            is_first = false;
             self.next_at += 1;
-            match number.push(byte[0]) {
-                Some(true) => return Ok(Some(number.value)),
-                Some(false) => {}
-                None => return Err(io::ErrorKind::InvalidData.into()),
+            if bytes[at] < 0x80 {
+                return decode_varint(&mut &bytes[..=at]).map(Some).map_err(io::Error::other);
             }
         }
+        Err(io::ErrorKind::InvalidData.into())
     }
 }
 

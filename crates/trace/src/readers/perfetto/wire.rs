@@ -1,13 +1,16 @@
 //! Protobuf's wire format: keys, numbers and sized bytes, without copies.
 
-/// What a field holds.
+use prost::bytes::Buf;
+use prost::encoding::{WireType, decode_key, decode_varint};
+
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(super) enum WireValue<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
+impl<'a> WireValue<'a> {
     pub(super) fn number(self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(number),
@@ -32,7 +35,7 @@ pub(super) struct Broken;
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u32, Value<'a>), Broken>;
+    type Item = Result<(u32, WireValue<'a>), Broken>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -48,25 +51,19 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 #[inline]
-fn field<'a>(rest: &mut &'a [u8]) -> Option<(u32, Value<'a>)> {
-    let (number, wire_type) = split_key(varint(rest)?)?;
+fn field<'a>(rest: &mut &'a [u8]) -> Option<(u32, WireValue<'a>)> {
+    let (number, wire_type) = decode_key(rest).ok()?;
     let value = match wire_type {
-        0 => Value::Number(varint(rest)?),
-        1 => Value::Number(u64::from_le_bytes(*take(rest, 8)?.first_chunk()?)),
-        2 => {
-            let size = usize::try_from(varint(rest)?).ok()?;
-            Value::Bytes(take(rest, size)?)
+        WireType::Varint => WireValue::Number(decode_varint(rest).ok()?),
+        WireType::SixtyFourBit => WireValue::Number(rest.try_get_u64_le().ok()?),
+        WireType::LengthDelimited => {
+            let size = usize::try_from(decode_varint(rest).ok()?).ok()?;
+            WireValue::Bytes(take(rest, size)?)
         }
-        5 => Value::Number(u32::from_le_bytes(*take(rest, 4)?.first_chunk()?).into()),
-        _ => return None,
+        WireType::ThirtyTwoBit => WireValue::Number(rest.try_get_u32_le().ok()?.into()),
+        WireType::StartGroup | WireType::EndGroup => return None,
     };
     Some((number, value))
-}
-
-/// The number of a field and its wire type.
-pub(super) fn split_key(key: u64) -> Option<(u32, u8)> {
-    let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0)?;
-    Some((number, (key & 7) as u8))
 }
 
 fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
@@ -75,49 +72,17 @@ fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-#[inline]
-fn varint(rest: &mut &[u8]) -> Option<u64> {
-    let mut number = Varint::default();
-    loop {
-        let (byte, left) = rest.split_first()?;
-        *rest = left;
-        if number.push(*byte)? {
-            return Some(number.value);
-        }
-    }
-}
-
-/// A number of seven bits a byte, the lowest first.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Varint {
-    pub(super) value: u64,
-    shift: u32,
-}
-
-impl Varint {
-    /// Adds a byte; returns whether it is the last one. `None` for more than ten.
-    #[inline]
-    pub(super) fn push(&mut self, byte: u8) -> Option<bool> {
-        if self.shift > 63 {
-            return None;
-        }
-        self.value |= u64::from(byte & 0x7f) << self.shift;
-        self.shift += 7;
-        Some(byte & 0x80 == 0)
-    }
-}
-
 /// The numbers of a repeated field: packed into one value, or a value each.
-pub(super) fn numbers<'a>(value: Value<'a>) -> impl Iterator<Item = Result<u64, Broken>> + 'a {
+pub(super) fn numbers<'a>(value: WireValue<'a>) -> impl Iterator<Item = Result<u64, Broken>> + 'a {
     let (mut rest, mut single) = match value {
-        Value::Bytes(bytes) => (bytes, None),
-        Value::Number(number) => (&[][..], Some(Ok(number))),
+        WireValue::Bytes(bytes) => (bytes, None),
+        WireValue::Number(number) => (&[][..], Some(Ok(number))),
     };
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return single.take();
         }
-        let number = varint(&mut rest).ok_or(Broken);
+        let number = decode_varint(&mut rest).map_err(|_| Broken);
         if number.is_err() {
             rest = &[];
         }
@@ -127,7 +92,7 @@ pub(super) fn numbers<'a>(value: Value<'a>) -> impl Iterator<Item = Result<u64, 
 
 /// The low-numbered fields of a small message, the last one of each number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record<'a>([Option<Value<'a>>; RECORD_FIELDS]);
+pub(super) struct Record<'a>([Option<WireValue<'a>>; RECORD_FIELDS]);
 
 /// Field numbers of a [`Record`] are below it.
 const RECORD_FIELDS: usize = 9;
@@ -167,15 +132,15 @@ mod tests {
         assert_eq!(
             fields,
             [
-                Ok((1, Value::Number(150))),
-                Ok((2, Value::Number(1))),
-                Ok((3, Value::Bytes(&[7, 8]))),
-                Ok((4, Value::Number(2))),
+                Ok((1, WireValue::Number(150))),
+                Ok((2, WireValue::Number(1))),
+                Ok((3, WireValue::Bytes(&[7, 8]))),
+                Ok((4, WireValue::Number(2))),
             ]
         );
-        let packed: Vec<_> = numbers(Value::Bytes(&[1, 0x96, 1, 0x80])).collect();
+        let packed: Vec<_> = numbers(WireValue::Bytes(&[1, 0x96, 1, 0x80])).collect();
         assert_eq!(packed, [Ok(1), Ok(150), Err(Broken)]);
-        assert_eq!(numbers(Value::Number(5)).collect::<Vec<_>>(), [Ok(5)]);
+        assert_eq!(numbers(WireValue::Number(5)).collect::<Vec<_>>(), [Ok(5)]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Buffer<'_> {
         Ok(())
     }
 
-    /// What it is chosen by.
+    /// The name by which it is chosen.
     pub(super) fn called(&self) -> &str {
         if self.name.is_empty() { TOP } else { &self.name }
     }

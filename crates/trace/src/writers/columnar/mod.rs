@@ -104,7 +104,7 @@ fn fields() -> Vec<Field> {
     ]
 }
 
-/// What holds for the whole trace.
+/// The facts of the whole trace.
 fn metadata(trace: &Trace) -> [(&'static str, String); 10] {
     let loss = &trace.loss;
     [

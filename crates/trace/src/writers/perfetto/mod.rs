@@ -1,7 +1,7 @@
 //! Perfetto's protobuf format; opens in <https://ui.perfetto.dev> and in its trace processor.
 //!
-//! What the kernel has tracepoints for is written as the kernel's events (`FtraceEventBundle`, one for a stretch of
-//! events of one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and
+//! Events that the kernel has tracepoints for are written as the kernel's own (`FtraceEventBundle`, one for a stretch
+//! of events of one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and
 //! the arrows of wake-ups itself. Everything else has tracks of its own (`TrackEvent`): who preempted a task, counters
 //! and marks below the task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes
 //! of tunables.

@@ -19,7 +19,7 @@ const UNIT_COUNT: i32 = 2;
 /// The unit of numbers that only a scheduler knows.
 const OWN_UNIT: &str = "scheduler's own unit";
 
-/// What a track is for.
+/// The subject of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Task(TaskId),
@@ -163,6 +163,7 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
         let info = &trace.tasks()[task.index()];
         format!("{} {}", info.comm, info.pid)
     };
+    let captioned = || named(INSTANT, event.kind.caption(trace));
     Some(match event.kind {
         // Perfetto shows that a task was preempted, not by which one.
         EventKind::Switch { prev, prev_state, next }
@@ -189,22 +190,6 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
             let inner = stack.rsplit(';').next().unwrap_or(stack);
             (Key::Stacks(task), instant_with(inner, "stack", stack.to_owned()))
         }
-        EventKind::Nice { task, nice } => (Key::Task(task), named(INSTANT, format!("nice {nice}"))),
-        EventKind::RtPrio { task, prio } => {
-            (Key::Task(task), named(INSTANT, format!("priority {}", prio.prio())))
-        }
-        EventKind::Slice { task, slice_ns } => {
-            (Key::Task(task), named(INSTANT, format!("slice {slice_ns} ns")))
-        }
-        EventKind::Affinity { task, cpus } => {
-            (Key::Task(task), named(INSTANT, format!("may run on {}", trace.label(cpus))))
-        }
-        EventKind::CallEnter { task, call, object } => {
-            (Key::Task(task), named(INSTANT, format!("{} {object:#x}", call.name())))
-        }
-        EventKind::CallExit { task, result } => {
-            (Key::Task(task), named(INSTANT, format!("returns {result}")))
-        }
         EventKind::Callback { kind, task } => {
             let name = match task.is_idle() {
                 true => kind.name().to_owned(),
@@ -212,17 +197,22 @@ fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
             };
             (Key::Callbacks(cpu), named(INSTANT, name))
         }
-        EventKind::Print { label } => {
-            (Key::Printed(cpu), named(INSTANT, trace.label(label).to_owned()))
-        }
-        EventKind::Param { label } => {
-            (Key::Tunables, named(INSTANT, trace.label(label).to_owned()))
-        }
-        EventKind::CgroupWeight { cgroup, weight } => {
-            let path = trace.cgroups().get(cgroup.index()).map_or("/", |cgroup| &cgroup.path);
-            (Key::Cgroups, named(INSTANT, format!("{path} cpu.weight={weight}")))
-        }
-        _ => return None,
+        EventKind::Print { .. } => (Key::Printed(cpu), captioned()),
+        EventKind::Param { .. } => (Key::Tunables, captioned()),
+        EventKind::CgroupWeight { .. } => (Key::Cgroups, captioned()),
+        // The kernel's own events.
+        EventKind::Switch { .. }
+        | EventKind::Waking { .. }
+        | EventKind::Wakeup { .. }
+        | EventKind::WakeupNew { .. }
+        | EventKind::Migrate { .. }
+        | EventKind::Fork { .. }
+        | EventKind::Exit { .. }
+        | EventKind::Tick { .. }
+        | EventKind::Charge { .. }
+        | EventKind::CgroupMove { .. }
+        | EventKind::Lost { .. } => return None,
+        kind => (kind.subject().map_or(Key::Tunables, Key::Task), captioned()),
     })
 }
 

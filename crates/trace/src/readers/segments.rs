@@ -4,12 +4,12 @@ use crate::packed::Packed;
 use crate::{Event, RtPrio, TaskId, TaskInfo, Trace};
 
 /// Events of a part.
-pub(super) const PART_EVENTS: usize = 1 << 13;
+pub(super) const SEGMENT_EVENTS: usize = 1 << 13;
 
 /// Some of a recording's events, in order of time. They refer to tasks of this part or of an earlier one, or to the
 /// idle task.
 #[derive(Clone, Debug, Default)]
-pub struct Part {
+pub struct Segment {
     /// The tasks that appear for the first time, in the order of their numbers. Their names may still change.
     pub tasks: Vec<TaskInfo>,
     /// Values of [`TaskInfo::nice`] that became known, of tasks of earlier parts.
@@ -19,7 +19,7 @@ pub struct Part {
     events: Vec<Packed>,
 }
 
-impl Part {
+impl Segment {
     /// The events, in order of time.
     pub fn events(&self) -> impl ExactSizeIterator<Item = Event> {
         self.events.iter().map(Packed::event)
@@ -40,27 +40,27 @@ impl Part {
 }
 
 /// Receives the parts of a recording.
-pub trait TakeParts {
+pub trait TakeSegments {
     /// Called once, before the first part, with all that is known then: the beginning of the window, the number of
     /// CPUs, labels, and no task but the idle one. The end of the window is in the trace that the reader returns.
     /// `has_wakeups`: the recording contains [`crate::EventKind::Wakeup`] events.
     fn begin(&mut self, header: &Trace, has_wakeups: bool);
 
     /// Takes the next part and returns an empty one, whose memory is used again.
-    fn take(&mut self, part: Part) -> Part;
+    fn take(&mut self, part: Segment) -> Segment;
 }
 
 /// Collects events into parts, or appends them to the trace where no parts are wanted.
 #[derive(Default)]
-pub(super) struct PartWriter<'p> {
-    to: Option<&'p mut dyn TakeParts>,
-    part: Part,
+pub(super) struct SegmentWriter<'p> {
+    to: Option<&'p mut dyn TakeSegments>,
+    part: Segment,
     /// Tasks that were passed on.
     tasks: usize,
 }
 
-impl<'p> PartWriter<'p> {
-    pub(super) fn new(to: Option<&'p mut dyn TakeParts>) -> Self {
+impl<'p> SegmentWriter<'p> {
+    pub(super) fn new(to: Option<&'p mut dyn TakeSegments>) -> Self {
         Self { to, ..Self::default() }
     }
 
@@ -71,10 +71,10 @@ impl<'p> PartWriter<'p> {
             return trace.push_packed(event);
         }
         if self.part.events.len() == self.part.events.capacity() {
-            self.part.events.reserve_exact(PART_EVENTS);
+            self.part.events.reserve_exact(SEGMENT_EVENTS);
         }
         self.part.events.push(event);
-        if self.part.events.len() >= PART_EVENTS {
+        if self.part.events.len() >= SEGMENT_EVENTS {
             self.flush(trace);
         }
     }

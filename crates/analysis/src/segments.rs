@@ -4,7 +4,7 @@ use std::fs::File;
 
 use crate::pass::Pass;
 use crate::{Analysis, Options};
-use fairground_trace::{Part, ReadError, TakeParts, Trace, read_file, read_file_in_parts};
+use fairground_trace::{ReadError, Segment, TakeSegments, Trace, read_file, read_file_in_segments};
 
 /// A recording and its analysis.
 #[derive(Clone, Debug)]
@@ -30,8 +30,8 @@ impl Analysis {
         let Some(again) = again.filter(|_| is_whole) else {
             return Ok(analysed(read_file(name, file)?, options));
         };
-        let mut stream = Stream::new(options);
-        let trace = read_file_in_parts(name, file, &mut stream)?;
+        let mut stream = SegmentAnalysis::new(options);
+        let trace = read_file_in_segments(name, file, &mut stream)?;
         match stream.progress {
             Progress::NotBegun => Ok(analysed(trace, options)),
             Progress::Begun { pass, events, .. } => {
@@ -54,7 +54,7 @@ fn analysed(trace: Trace, options: &Options) -> Analysed {
 }
 
 /// Analyses the parts of a recording as they are read.
-struct Stream<'o> {
+struct SegmentAnalysis<'o> {
     options: &'o Options,
     progress: Progress,
 }
@@ -72,13 +72,13 @@ enum Progress {
     TooLate,
 }
 
-impl<'o> Stream<'o> {
+impl<'o> SegmentAnalysis<'o> {
     fn new(options: &'o Options) -> Self {
         Self { options, progress: Progress::NotBegun }
     }
 }
 
-impl TakeParts for Stream<'_> {
+impl TakeSegments for SegmentAnalysis<'_> {
     fn begin(&mut self, header: &Trace, has_wakeups: bool) {
         let mut trace = Box::new(header.clone());
         trace.end_ns = u64::MAX;
@@ -87,10 +87,10 @@ impl TakeParts for Stream<'_> {
         self.progress = Progress::Begun { trace, events: 0, pass };
     }
 
-    fn take(&mut self, mut part: Part) -> Part {
+    fn take(&mut self, mut part: Segment) -> Segment {
         if let Progress::Begun { trace, events, pass } = &mut self.progress {
             *events += part.events().len() as u64;
-            if take_part(pass, trace, &mut part).is_none() {
+            if take_segment(pass, trace, &mut part).is_none() {
                 self.progress = Progress::TooLate;
             }
         }
@@ -100,7 +100,7 @@ impl TakeParts for Stream<'_> {
 }
 
 /// Takes a part over; `None` when a nice value comes too late.
-fn take_part(pass: &mut Pass, trace: &mut Trace, part: &mut Part) -> Option<()> {
+fn take_segment(pass: &mut Pass, trace: &mut Trace, part: &mut Segment) -> Option<()> {
     for (task, nice) in &part.nices {
         pass.set_first_nice(*task, *nice)?;
     }
@@ -174,13 +174,13 @@ mod tests {
 
     /// Parts of so many events; each task comes with the part that names it or a later one first. The nice value of
     /// `late` comes only with the part after that.
-    fn parts(trace: &Trace, size: usize, late: Option<TaskId>) -> Vec<Part> {
+    fn parts(trace: &Trace, size: usize, late: Option<TaskId>) -> Vec<Segment> {
         let events: Vec<Event> = trace.events().collect();
         let mut known = 1;
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<Segment> = Vec::new();
         let mut untold = None;
         for events in events.chunks(size) {
-            let mut part = Part::default();
+            let mut part = Segment::default();
             events.iter().for_each(|event| part.push(*event));
             part.nices.extend(untold.take());
             let most = events.iter().flat_map(|event| named(event.kind)).max();
@@ -195,19 +195,19 @@ mod tests {
             parts.push(part);
         }
         let tasks = trace.tasks()[known..].to_vec();
-        let mut last = Part::default();
+        let mut last = Segment::default();
         (last.tasks, last.nices) = (tasks, untold.into_iter().collect());
         parts.push(last);
         parts
     }
 
-    fn followed(trace: &Trace, parts: Vec<Part>) -> Option<Analysis> {
+    fn followed(trace: &Trace, parts: Vec<Segment>) -> Option<Analysis> {
         let mut header = Trace::new(trace.cpus);
         (header.start_ns, header.end_ns) = (trace.start_ns, u64::MAX);
         let has_wakeups =
             trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }));
         let options = Options::default();
-        let mut stream = Stream::new(&options);
+        let mut stream = SegmentAnalysis::new(&options);
         // What was begun before is void.
         stream.begin(&header, !has_wakeups);
         parts.iter().take(2).for_each(|part| drop(stream.take(part.clone())));
