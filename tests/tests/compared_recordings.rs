@@ -1,7 +1,9 @@
 //! The cause that the comparison of two recordings names, for changes of a workload whose cause is known.
 
 use crate::rig::{Bench, MS, bench};
-use fairground_analysis::difference::{Cause, CauseKind, Detail, Difference, Part, Recorded, Work};
+use fairground_analysis::difference::{
+    Cause, CauseKind, Detail, Difference, Recorded, TimeShare, Work,
+};
 use fairground_trace::Trace;
 
 /// A build of twenty files, one after the other.
@@ -99,7 +101,7 @@ fn more_own_cpu_time_is_told_from_waiting() {
     // `make` lost as much, asleep for `cc1`: that is the same time.
     let make = difference.roles.iter().find(|role| difference.names[role.role] == "make");
     let make = make.expect("it is compared");
-    assert!((make.part(Part::SleepsFor(cause.role)).difference() / 1e6 - 400.0).abs() < 5.0);
+    assert!((make.part(TimeShare::SleepsFor(cause.role)).difference() / 1e6 - 400.0).abs() < 5.0);
     assert!(difference.causes.iter().all(|cause| cause.kind != CauseKind::IsWaitedFor));
 }
 
