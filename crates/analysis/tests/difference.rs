@@ -23,7 +23,7 @@ fn is_near(a: f64, b: f64) -> bool {
 }
 
 /// Any events, also those that contradict each other.
-fn events() -> impl Strategy<MetricValue = Trace> {
+fn events() -> impl Strategy<Value = Trace> {
     let event = (0..8u8, 0..3u32, 0..6u32, 0..6u32, 0..3u8, 1..5_000u64);
     prop::collection::vec(event, 1..200).prop_map(|events| {
         let mut trace = Trace::new(3);

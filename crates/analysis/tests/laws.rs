@@ -2,7 +2,9 @@
 //! definition.
 
 use crate::tape::Tape;
-use fairground_analysis::{Analysis, Figures, Live, Options, Samples, Stream, weight_of_nice};
+use fairground_analysis::{
+    Analysis, Figures, Live, Options, Samples, StreamAnalysis, weight_of_nice,
+};
 use fairground_trace::{CallbackKind, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
 use proptest::prelude::*;
 
@@ -89,7 +91,7 @@ fn random_schedule(cpus: u32, nices: &[i8], steps: &[Step]) -> Truth {
     Truth { trace: tape.end(end_ns), nices: nices.to_vec(), moves, end_ns }
 }
 
-fn schedules() -> impl Strategy<MetricValue = Truth> {
+fn schedules() -> impl Strategy<Value = Truth> {
     let nices = prop::collection::vec(prop::sample::select(vec![-20, -5, 0, 0, 0, 5, 19]), 1..8);
     let steps = prop::collection::vec((0u64..5_000, 0u32..4, 0u32..8, any::<u8>()), 0..120);
     (1u32..4, nices, steps).prop_map(|(cpus, nices, steps)| random_schedule(cpus, &nices, &steps))
@@ -247,7 +249,7 @@ proptest! {
             let mut part = trace.clone();
             part.clear_events();
             // The run was to be longer, and ended early.
-            let mut stream = Stream::new(&part, &options, trace.end_ns + 7);
+            let mut stream = StreamAnalysis::new(&part, &options, trace.end_ns + 7);
             for events in trace.events().collect::<Vec<_>>().chunks(at_once) {
                 events.iter().for_each(|event| part.push(*event));
                 stream.take(&part);
@@ -357,7 +359,7 @@ proptest! {
 }
 
 /// Any event, about tasks and CPUs that may not exist, in any order.
-fn any_kind() -> impl Strategy<MetricValue = EventKind> {
+fn any_kind() -> impl Strategy<Value = EventKind> {
     let states = vec![
         TaskState::Runnable,
         TaskState::Sleeping,
