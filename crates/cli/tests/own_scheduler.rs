@@ -1,6 +1,6 @@
 //! A user's own scheduler, as docs/tutorial/own-scheduler.md shows it: one source file in a folder of his.
 
-use crate::support::{Files, refusal, success};
+use crate::support::{Files, bootable, fairground, refusal, success};
 
 /// The source in the page.
 fn source() -> &'static str {
@@ -66,4 +66,35 @@ fn the_same_source_gives_the_same_object_anywhere() {
     };
     let (one, two) = (Files::new(), Files::new());
     assert!(built(&one) == built(&two), "the objects differ");
+}
+
+/// Puts every seventh task into a queue that does not exist: one of a guest's own tasks, soon after it is attached.
+const EJECTED: &str = r#"
+#include "scx.bpf.h"
+char _license[] SEC("license") = "GPL";
+void BPF_STRUCT_OPS(stray_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    u64 queue = (u32)p->pid % 7 == 3 ? 77 : SCX_DSQ_GLOBAL;
+    scx_bpf_dsq_insert(p, queue, 1000000, enq_flags);
+}
+SCX_OPS_DEFINE(stray_ops, .enqueue = (void *)stray_enqueue, .name = "stray");
+"#;
+
+#[test]
+fn figures_of_the_kernels_own_scheduler_do_not_stand_under_another_name() {
+    let Some(target) = bootable() else { return };
+    let files = Files::new();
+    let stray = files.write("stray.bpf.c", EJECTED);
+    let asked = ["hogs:8", "--cpus", "4", "--duration", "500ms", "--on", target, "--sched"];
+    let run = |command: &str, sched: &str| {
+        let output = fairground(&[&[command], &asked[..], &[sched]].concat());
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(43), "{text}");
+        let first = text.lines().next().expect("a verdict").to_owned();
+        assert!(first.contains("the kernel ejected the scheduler before the load began"), "{text}");
+        text
+    };
+    assert!(!run("run", &stray).contains("cpu_share"));
+    let compared = run("compare", &format!("{stray},fifo"));
+    assert_eq!(percentages(&compared, "hog", "cpu_share").len(), 1, "{compared}");
 }

@@ -247,6 +247,9 @@ pub struct Outcome {
     pub changes: Vec<Change>,
     /// How the attached scheduler was disabled; `None` if none was attached.
     pub exit: Option<SchedulerExit>,
+    /// Whether the scheduler was in charge; `None` if none was attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<Charge>,
     /// The report on the scheduler's own loader; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loader: Option<LoaderReport>,
@@ -254,6 +257,16 @@ pub struct Outcome {
     pub not_recorded: Option<String>,
     /// Notes for the reader of the figures.
     pub notes: Vec<String>,
+}
+
+/// Whether the run's sched_ext scheduler was the enabled one (`/sys/kernel/sched_ext`: `state`, `enable_seq`).
+/// Otherwise the kernel's own scheduler ran the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// When the tasks were to start. Without it they did not.
+    pub at_start: bool,
+    /// At the end of the run.
+    pub at_end: bool,
 }
 
 /// The report on a loader after a run.

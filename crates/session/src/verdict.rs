@@ -2,6 +2,7 @@
 
 use fairground_analysis::{Analysis, NeverRan};
 use fairground_machine::{ECODE_ACT_RESTART, Exit, ExitKind, Origin, Waiting, WaitingPlace};
+use fairground_realkernel::job::Charge;
 use fairground_trace::TaskId;
 
 use crate::outcome::{Outcome, TargetReport};
@@ -115,8 +116,26 @@ impl Outcome {
         let by_itself = self.loader().is_some_and(|loader| loader.by_itself);
         match kind.map_or(0, exit_code) {
             0 if by_itself => EXIT_LEFT,
+            0 if self.was_replaced() => EXIT_EJECTED,
             0 if !self.variables.unmet.is_empty() => EXIT_UNEXPECTED,
             code => code,
+        }
+    }
+
+    /// Whether the load of a run on a real kernel did not start, since its scheduler was not in charge any more.
+    pub fn not_started(&self) -> bool {
+        self.charge().is_some_and(|charge| !charge.at_start)
+    }
+
+    /// Whether the kernel's own scheduler was in charge at one end of a run under another one.
+    fn was_replaced(&self) -> bool {
+        self.charge().is_some_and(|charge| !charge.at_start || !charge.at_end)
+    }
+
+    fn charge(&self) -> Option<Charge> {
+        match &self.report {
+            TargetReport::Simulated { .. } => None,
+            TargetReport::Real { job, .. } => job.charge,
         }
     }
 
@@ -132,7 +151,9 @@ impl Outcome {
         };
         let code = self.exit_code();
         let exit = job.exit.as_ref().filter(|_| code != 0)?;
-        if let Some(loader) = job.loader.as_ref().filter(|_| exit.kind.map_or(0, exit_code) == 0) {
+        if let Some(loader) = job.loader.as_ref().filter(|loader| loader.by_itself)
+            && exit.kind.map_or(0, exit_code) == 0
+        {
             let text = format!("the scheduler left: its loader ended: {}", loader.end);
             return Some(Verdict { severity: Severity::Failure, text, details: Vec::new() });
         }
@@ -140,7 +161,9 @@ impl Outcome {
             EXIT_LEFT => "the scheduler left",
             _ => "the kernel ejected the scheduler",
         };
-        let text = format!("{what}: {}: {}", exit.reason, exit.message);
+        let when = if self.not_started() { " before the load began" } else { "" };
+        let message = if exit.message.is_empty() { "" } else { ": " };
+        let text = format!("{what}{when}: {}{message}{}", exit.reason, exit.message);
         let details = restart(exit.code.unwrap_or(0)).into_iter().collect();
         Some(Verdict { severity: Severity::Failure, text, details })
     }

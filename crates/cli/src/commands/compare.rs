@@ -69,7 +69,9 @@ pub(super) fn compare_all(
     let mut ran = plan.run(&Progress::of_runs(cli.quiet))?;
     ran.outcomes.splice(0..0, before);
     let outcomes = &ran.outcomes;
-    if let Some(outcome) = outcomes.iter().find(|outcome| !outcome.is_recorded()) {
+    // A load that did not start is a verdict and no column.
+    let begun = || outcomes.iter().filter(|outcome| !outcome.not_started());
+    if let Some(outcome) = begun().find(|outcome| !outcome.is_recorded()) {
         return Err(Failure::new(format_args!(
             "{}: there is nothing to compare: {}",
             outcome.label,
@@ -90,9 +92,9 @@ pub(super) fn compare_all(
         document.notes.extend(note.map(|note| format!("{}: {note}", outcome.label)));
         code = code.max(outcome.exit_code());
     }
-    let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
+    let measured = begun().map(|o| (o.label.as_str(), &o.analysis));
     let columns: Vec<_> =
-        recorded.iter().map(|run| (run.label, run.analysis)).chain(simulated).collect();
+        recorded.iter().map(|run| (run.label, run.analysis)).chain(measured).collect();
     document.tables.push(present::comparison_table(&columns, all));
     document.tables.push(present::policy_table(outcomes));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {

@@ -67,6 +67,10 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
 }
 
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
+    // Nothing ran: the verdict says why.
+    if outcome.not_started() {
+        return;
+    }
     document.tables.extend(present::accounting_table(outcome));
     let ring = RingReport::of(&outcome.trace);
     let ring = ring.map(|ring| present::ring_table(&ring, outcome.instruction_ns()));

@@ -107,7 +107,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks
     // are placed.
     let above = AboveOthers::rise(workload);
-    let Ended { start_ns, end_ns, changes } = Running {
+    let Ended { start_ns, end_ns, changes, charge } = Running {
         executor: &mut executor,
         in_charge: &mut in_charge,
         recorder: recorder.as_ref(),
@@ -128,7 +128,9 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         stop(recorder, folder, &mut notes)?;
     }
     let (exit, loader) = in_charge.leave();
-    early_end(job, start_ns, end_ns, &mut notes);
+    if charge.is_none_or(|charge| charge.at_start) {
+        early_end(job, start_ns, end_ns, &mut notes);
+    }
     Ok(Outcome {
         kernel,
         start_ns,
@@ -137,6 +139,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         marks,
         changes,
         exit,
+        charge,
         loader,
         not_recorded,
         notes,

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::RunError;
 use super::in_charge::InCharge;
-use crate::job::{Change, GlobalWrite, Job, Knob};
+use crate::job::{Change, Charge, GlobalWrite, Job, Knob};
 use crate::knobs::Knobs;
 use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
@@ -45,18 +45,34 @@ pub(super) struct Ended {
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
     pub(super) changes: Vec<Change>,
+    /// Whether the scheduler was in charge at both ends; `None`: it is the kernel's own.
+    pub(super) charge: Option<Charge>,
 }
 
 impl Running<'_> {
-    /// Starts the tasks; returns after the job's duration, or when the scheduler is no longer enabled.
+    /// Starts the tasks; returns after the job's duration, or when the scheduler is no longer enabled. If it is not any
+    /// more before they start, they do not.
     pub(super) fn run(&mut self, job: &Job) -> Result<Ended, RunError> {
-        let events = events(job);
+        if self.in_charge.exited().is_some() {
+            let (now_ns, charge) = (now_ns(), Some(Charge { at_start: false, at_end: false }));
+            return Ok(Ended { start_ns: now_ns, end_ns: now_ns, charge, ..Ended::default() });
+        }
         let start_ns = self.executor.release(job.hold_ns, self.tick_ns);
         let mut ended = Ended { start_ns, ..Ended::default() };
+        self.go_through(job, &mut ended)?;
+        ended.end_ns = now_ns();
+        let at_end = self.in_charge.exited().is_none();
+        ended.charge = self.in_charge.may_exit().then_some(Charge { at_start: true, at_end });
+        Ok(ended)
+    }
+
+    /// Makes the timed changes, up to the end of the job's duration or of the scheduler.
+    fn go_through(&mut self, job: &Job, ended: &mut Ended) -> Result<(), RunError> {
+        let start_ns = ended.start_ns;
+        let events = events(job);
         for (at_ns, event) in events {
             if !self.sleep(start_ns + at_ns)? {
-                ended.end_ns = now_ns();
-                return Ok(ended);
+                return Ok(());
             }
             let label = match event {
                 Event::Write(write) => {
@@ -77,8 +93,7 @@ impl Running<'_> {
             ended.changes.push(Change { time_ns, label });
         }
         self.sleep(start_ns + job.duration_ns)?;
-        ended.end_ns = now_ns();
-        Ok(ended)
+        Ok(())
     }
 
     /// Sleeps until a time, with periodic checks. `false`: the scheduler is no longer enabled.

@@ -135,9 +135,7 @@ impl Loader {
     pub(crate) fn exited(&mut self) -> Option<SchedulerExit> {
         self.output.limit();
         if self.exit.is_none() {
-            let is_here = KernelState::read().is_some_and(|state| {
-                state.state == "enabled" && state.enable_seq == self.enabled.enable_seq
-            });
+            let is_here = KernelState::read().is_some_and(|state| state.is_still(&self.enabled));
             if !is_here {
                 self.exit = Some(self.await_exit());
             }

@@ -60,6 +60,8 @@ pub struct Attached {
     name: String,
     each_second: Vec<ProgramJob>,
     saved: Saved,
+    /// The kernel's state once it was enabled.
+    enabled: KernelState,
 }
 
 impl Attached {
@@ -99,6 +101,7 @@ impl Attached {
             name,
             each_second,
             saved,
+            enabled: KernelState::default(),
         };
         attached.enable()?;
         setup::run_programs(&job.name, &attached.object, &job.setup.after, &mut attached.saved)?;
@@ -134,7 +137,8 @@ impl Attached {
             }
         }
         // If `init` fails, attaching succeeds, and the kernel disables the scheduler before the call returns.
-        if KernelState::read().is_some_and(|state| state.state == "enabled") {
+        if let Some(state) = KernelState::read().filter(|state| state.state == "enabled") {
+            self.enabled = state;
             return Ok(());
         }
         self.link = None;
@@ -189,8 +193,8 @@ impl Attached {
         if let Some(exit) = self.recorded_exit() {
             return Some(exit);
         }
-        let gone = KernelState::read().is_none_or(|state| state.is_disabled());
-        gone.then(|| self.await_exit())
+        let is_here = KernelState::read().is_some_and(|state| state.is_still(&self.enabled));
+        (!is_here).then(|| self.await_exit())
     }
 
     /// The programs of the object, with the verifier's statistics.

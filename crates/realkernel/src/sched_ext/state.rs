@@ -45,6 +45,11 @@ impl KernelState {
         })
     }
 
+    /// Whether the scheduler that was `enabled` then is still the one in charge.
+    pub(super) fn is_still(&self, enabled: &KernelState) -> bool {
+        self.state == "enabled" && self.enable_seq == enabled.enable_seq
+    }
+
     /// Whether no sched_ext scheduler is enabled.
     pub fn is_disabled(&self) -> bool {
         self.state == "disabled"

@@ -22,6 +22,8 @@ use crate::variables::Variables;
 
 /// Why there is no recording where the spec asks for none.
 const NOT_ASKED_FOR: &str = "none was asked for";
+/// Why there is none of a load that did not start.
+const NOT_STARTED: &str = "its scheduler was not in charge when the load was to begin";
 
 #[derive(Debug)]
 pub(super) struct RealPlan<'a> {
@@ -69,7 +71,9 @@ impl RealPlan<'_> {
         let asked = (&job, object);
         let mut job_outcome =
             self.on.carry_out(&self.label, asked, folder.path(), watch, remedy)?;
-        if !self.on.spec.record {
+        if job_outcome.charge.is_some_and(|charge| !charge.at_start) {
+            job_outcome.not_recorded = Some(NOT_STARTED.to_owned());
+        } else if !self.on.spec.record {
             job_outcome.not_recorded = Some(NOT_ASKED_FOR.to_owned());
         }
         let recording = match job_outcome.not_recorded {
