@@ -41,8 +41,8 @@ pub use execute::{Ran, RunPlan, Simulation, Simulations, one_scheduler};
 pub use failure::Failure;
 pub use fairground_suggest::did_you_mean;
 pub use follow::{
-    Agreement, DecidedBy, Decision, Difference, Differences, FollowPlan, Followed,
-    Kind as DifferenceKind, Known, Verdict as FollowVerdict,
+    Agreement, CandidateState, Choice, DecidedBy, Decision, Difference, Differences, FollowPlan,
+    Followed, Kind as DifferenceKind,
 };
 pub use input::{
     CompileFor, LoaderProgram, OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets,

@@ -2,7 +2,7 @@
 
 use fairground_report::{Cell, Column, Document, Level, Table, Verdict};
 use fairground_session::{
-    Agreement, Decision, Difference, Differences, FollowVerdict, Followed, Recording,
+    Agreement, Choice, Decision, Difference, Differences, Followed, Recording,
 };
 use fairground_trace::{TaskId, Trace};
 
@@ -28,6 +28,13 @@ pub(crate) fn describe_followed(
             details: Vec::new(),
         });
     }
+    let mut all = Agreement::default();
+    followed.agreement.iter().for_each(|(_, agreement)| all += agreement);
+    document.title += &match all.different {
+        0 => format!(": no decision of {} differs", all.decided()),
+        different => format!(": {different} of {} decisions differ", all.decided()),
+    };
+    document.verdicts.extend(undecided(followed, &all));
     document.tables.push(agreement_table(&followed.agreement));
     if !followed.kinds.is_empty() {
         document.tables.push(differences_table(&followed.kinds, kinds_max));
@@ -36,10 +43,23 @@ pub(crate) fn describe_followed(
         document.tables.push(first_table(trace, first, followed));
     }
     let shown = &followed.kinds[..followed.kinds.len().min(kinds_max)];
-    if shown.iter().any(|kind| !kind.first.known.is_empty()) {
+    if shown.iter().any(|kind| !kind.first.candidates.is_empty()) {
         document.tables.push(candidates_table(trace, shown));
     }
     document.notes.extend(followed.notes.iter().cloned());
+}
+
+/// The share of the decisions that the recording decides, and the events to record for more of them.
+fn undecided(followed: &Followed, all: &Agreement) -> Option<Verdict> {
+    let remedy = followed.remedy?;
+    let share = all.decided() as f64 * 100.0 / all.total().max(1) as f64;
+    let error = Cell::duration_ns(followed.error_ns).with_unit();
+    Some(Verdict {
+        run: String::new(),
+        level: Level::Warning,
+        text: format!("the recording decides {share:.1} % of {} decisions", all.total()),
+        details: vec![format!("its stamps are up to {error} late; {remedy}")],
+    })
 }
 
 fn agreement_table(agreement: &[(Decision, Agreement)]) -> Table {
@@ -47,23 +67,24 @@ fn agreement_table(agreement: &[(Decision, Agreement)]) -> Table {
         .text("decision", |(decision, _)| decision.name())
         .count("compared", |(_, a)| a.total())
         .count("same", |(_, a)| a.same)
+        .count("with_sync", |(_, a)| a.with_sync)
         .count("ties", |(_, a)| a.ties)
         .count("different", |(_, a)| a.different)
-        .column(Column::percent("same_of_compared"), |(_, a)| percent(a))
+        .column(Column::percent("agree"), |(_, a)| percent(a))
         .table();
     table.note(
-        "ties: the two decisions differ, and the candidates are equals for the scheduler; they are not \
-         in `different`.",
+        "ties: the two decisions differ, and their candidates are equals for the scheduler, or the \
+         error of the recording explains it. with sync: the same only if the waker was about to sleep \
+         (WF_SYNC), which no event says. agree: the same, of these and the different ones.",
     );
     table
 }
 
-/// What share of the decisions is the same, ties left out.
+/// The share of the same decisions among those that the recording decides.
 pub(super) fn percent(agreement: &Agreement) -> Cell {
-    let judged = agreement.same + agreement.different;
-    match judged {
+    match agreement.decided() {
         0 => Cell::NotMeasured,
-        _ => Cell::percent(agreement.same as f64 * 100.0 / judged as f64, 2),
+        decided => Cell::percent(agreement.same as f64 * 100.0 / decided as f64, 2),
     }
 }
 
@@ -92,8 +113,8 @@ fn first_table(trace: &Trace, first: &Difference, followed: &Followed) -> Table 
         ("CPU", Cell::count(first.cpu.into())),
         ("decision", Cell::text(first.decision.name())),
         ("task", Cell::text(task(trace, first.task))),
-        ("recorded", Cell::text(verdict(trace, first.recorded))),
-        ("scheduler", Cell::text(verdict(trace, first.scheduler))),
+        ("recorded", Cell::text(choice(trace, first.recorded))),
+        ("scheduler", Cell::text(choice(trace, first.scheduler))),
         ("difference", Cell::text(first.kind.text())),
         ("decided by", Cell::text(by)),
     ];
@@ -103,19 +124,19 @@ fn first_table(trace: &Trace, first: &Difference, followed: &Followed) -> Table 
         .table()
 }
 
-/// What the scheduler knew of the candidates at the first difference of each kind.
+/// The candidates at the first difference of each kind, as the scheduler kept them.
 fn candidates_table(trace: &Trace, kinds: &[Differences]) -> Table {
     let rows = kinds.iter().flat_map(|kind| {
         let first = &kind.first;
-        first.known.iter().map(move |known| {
-            let is = |of: FollowVerdict| of == FollowVerdict::Task(known.task);
+        first.candidates.iter().map(move |candidate| {
+            let is = |of: Choice| of == Choice::Task(candidate.task);
             let role = match (is(first.recorded), is(first.scheduler)) {
                 (true, _) => "recorded",
                 (_, true) => "scheduler",
-                _ if known.task == first.task => "task",
+                _ if candidate.task == first.task => "task",
                 _ => "other",
             };
-            (first, known, role)
+            (first, candidate, role)
         })
     });
     let number = |(name, value): &(String, i64)| format!("{name}={value}");
@@ -123,9 +144,9 @@ fn candidates_table(trace: &Trace, kinds: &[Differences]) -> Table {
         .column(Column::mixed("at"), |(first, ..)| at(first))
         .text("decision", |(first, ..)| first.decision.name())
         .text("as", |(.., role)| *role)
-        .text("task", |(_, known, _)| task(trace, known.task))
-        .text("numbers", |(_, known, _)| {
-            known.numbers.iter().map(number).collect::<Vec<_>>().join(" ")
+        .text("task", |(_, candidate, _)| task(trace, candidate.task))
+        .text("numbers", |(_, candidate, _)| {
+            candidate.numbers.iter().map(number).collect::<Vec<_>>().join(" ")
         })
         .table();
     table.note("numbers: what the scheduler keeps for the task; slice: what is left of it, ns.");
@@ -145,11 +166,11 @@ fn task(trace: &Trace, id: TaskId) -> String {
     }
 }
 
-fn verdict(trace: &Trace, verdict: FollowVerdict) -> String {
-    match verdict {
-        FollowVerdict::Task(id) => task(trace, id),
-        FollowVerdict::Cpu(cpu) => format!("CPU {cpu}"),
-        FollowVerdict::Preempt => "preempts".to_owned(),
-        FollowVerdict::Stay => "stays".to_owned(),
+fn choice(trace: &Trace, choice: Choice) -> String {
+    match choice {
+        Choice::Task(id) => task(trace, id),
+        Choice::Cpu(cpu) => format!("CPU {cpu}"),
+        Choice::Preempt => "preempts".to_owned(),
+        Choice::Stay => "stays".to_owned(),
     }
 }

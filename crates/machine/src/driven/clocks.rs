@@ -4,7 +4,8 @@
 //! Charges tell that clock to the nanosecond: what a task is charged is the clock's way since the last charge, or since
 //! the task came onto its CPU, which was when the task before it was charged. The kernel reads the clock where it
 //! charges (`update_curr` follows `update_rq_clock`), so between charges the clock stands. On a CPU that runs no task
-//! of the scheduler the clock is the recording's, less what a stamp is late. A clock never goes back, and is never
+//! of the scheduler the clock is the recording's, less what its stamps are late: only how far a clock goes counts, not
+//! where it begins. A clock never goes back, and is never
 //! ahead of the recording's.
 
 use super::Driven;
@@ -17,12 +18,6 @@ pub(super) struct LateTimer {
     timer: Timer,
     time_ns: u64,
 }
-
-/// How late a switch is stamped, at most, ns: some microseconds, on an emulated CPU tens of them. Charges tell the
-/// rest: only how far the clock goes counts, not where it begins.
-const LATE_NS: u64 = 50_000;
-/// A timer's interrupt charges the running task so long after its time at most, ns.
-const CHARGED_WITHIN_NS: u64 = 500_000;
 
 impl Driven {
     /// The kernel has charged the task that runs on a CPU.
@@ -63,7 +58,7 @@ impl Driven {
         let mut at = 0;
         while let Some(&LateTimer { timer, time_ns }) = self.late_timers.get(at) {
             let clock_ns = self.charged_ns[timer.cpu as usize];
-            if clock_ns < time_ns && now_ns < time_ns + CHARGED_WITHIN_NS {
+            if clock_ns < time_ns && now_ns < time_ns + self.charged_within_ns {
                 at += 1;
                 continue;
             }
@@ -94,7 +89,7 @@ impl Driven {
         let now_ns = kernel.clock.now_ns();
         let clock_ns = &mut self.charged_ns[cpu as usize];
         if kernel.cpus[cpu as usize].curr().is_none() {
-            *clock_ns = (*clock_ns).max(now_ns.saturating_sub(LATE_NS));
+            *clock_ns = (*clock_ns).max(now_ns.saturating_sub(self.stamp_late_ns));
             self.read_ns[cpu as usize] = 0;
         }
         kernel.clock.move_to(*clock_ns);

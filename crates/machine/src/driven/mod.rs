@@ -5,7 +5,7 @@
 //! ticks, and which task each CPU really runs next. Callbacks come in the kernel's order, as in a [`Machine`] that
 //! simulates.
 //!
-//! Where the caller continues with something other than the scheduler's decision, the machine does what the kernel
+//! The caller may continue with something other than the scheduler's decision. The machine then does what the kernel
 //! has for that:
 //!
 //! * Another task runs (`set_next_task_scx` of core scheduling): the task is taken from the scheduler by
@@ -68,6 +68,10 @@ pub struct Driven {
     read_ns: Vec<u64>,
     /// Timers of the scheduler that have expired on CPUs whose clocks have not come so far yet.
     late_timers: Vec<LateTimer>,
+    /// How late a switch is stamped in the recording, ns.
+    stamp_late_ns: u64,
+    /// A running task is charged at least so often, ns: at each tick.
+    charged_within_ns: u64,
     /// Moves that were not taken yet.
     moves: Vec<Moved>,
 }
@@ -75,8 +79,9 @@ pub struct Driven {
 impl Driven {
     /// A machine of this configuration, without costs that are charged, whose tasks and control groups are those of a
     /// recording, and whose clock stands at the beginning of it. Where the recording has the kernel's charges, tasks
-    /// have run for what [`Driven::charge`] says, else for the time between their switches. No task exists yet; every
-    /// CPU is idle. `init()` of the scheduler has run.
+    /// have run for what [`Driven::charge`] says, else for the time between their switches; the kernel then has read the
+    /// clock up to `stamp_late_ns` before a switch is stamped. No task exists yet; every CPU is idle. `init()` of the
+    /// scheduler has run.
     ///
     /// # Errors
     /// An invalid configuration or setting, and more control groups than the machine can hold.
@@ -85,6 +90,7 @@ impl Driven {
         policy: &Policy,
         settings: &[Setting],
         recording: &Trace,
+        stamp_late_ns: u64,
     ) -> Result<Driven, MachineError> {
         let mut config = config.clone();
         // The recording's times contain what its machine did. What is not charged remains.
@@ -118,6 +124,8 @@ impl Driven {
             charged_ns,
             read_ns,
             late_timers: Vec::new(),
+            stamp_late_ns,
+            charged_within_ns: config.tick_ns(),
             moves: Vec::new(),
         })
     }
@@ -179,7 +187,7 @@ impl Driven {
         TaskId(self.earliest.0 + cpu)
     }
 
-    /// What a CPU runs; [`TaskId::IDLE`] for the idle task.
+    /// The task that a CPU runs; [`TaskId::IDLE`] for the idle task.
     pub fn running(&self, cpu: u32) -> TaskId {
         self.machine.kernel.current(cpu)
     }

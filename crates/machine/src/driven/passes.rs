@@ -214,7 +214,7 @@ impl Driven {
         self.by_clock_of(cpu, |driven| driven.told(|machine| machine.yield_task(slot)))
     }
 
-    /// What is left of the running task's slice, ns; 0 on an idle CPU.
+    /// The rest of the running task's slice, ns; 0 on an idle CPU.
     ///
     /// # Errors
     /// A fault of the machine.

@@ -39,7 +39,7 @@ pub struct Wake {
     pub in_interrupt: bool,
 }
 
-/// Where the scheduler places a task that wakes.
+/// The CPU on which the scheduler places a task that wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The CPU.

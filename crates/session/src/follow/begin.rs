@@ -6,15 +6,15 @@
 use fairground_machine::{NewTask, Wake};
 use fairground_trace::{CgroupId, Event, EventKind, TaskId, TaskState, Trace};
 
-use super::follower::{Follower, Told};
+use super::follower::{Follower, MachineResult};
 
-/// What the machine lives through before the recording begins, ns: whole ticks at every HZ, and longer than what any
+/// The time that the machine lives through before the recording begins, ns: whole ticks at every HZ, and longer than what any
 /// scheduler remembers of a sleep in its placement of a task.
 const LEAD_NS: u64 = 3_000_000_000;
 
-/// What a task does when the recording begins.
+/// The state of a task when the recording begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum InitialState {
     Runs,
     Waits,
     Sleeps,
@@ -25,7 +25,7 @@ enum Doing {
 pub(super) struct Present {
     pub(super) task: TaskId,
     pub(super) cpu: u32,
-    doing: Doing,
+    state: InitialState,
 }
 
 impl Present {
@@ -45,24 +45,32 @@ fn present(trace: &Trace) -> Vec<Present> {
     let is_wake =
         |event: Event| matches!(event.kind, EventKind::Waking { .. } | EventKind::Wakeup { .. });
     let shows_wakes = trace.events().any(is_wake);
-    let mut note = |task: TaskId, cpu: u32, doing: Option<Doing>| {
+    let mut note = |task: TaskId, cpu: u32, state: Option<InitialState>| {
         let is_first =
             seen.get_mut(task.index()).is_some_and(|seen| !std::mem::replace(seen, true));
-        if let Some(doing) = doing.filter(|_| is_first) {
-            found.push(Present { task, cpu, doing });
+        if let Some(state) = state.filter(|_| is_first) {
+            found.push(Present { task, cpu, state });
         }
     };
     for Event { cpu, kind, .. } in trace.events().filter(|event| event.cpu < trace.cpus) {
         match kind {
             EventKind::Switch { prev, next, .. } => {
                 let is_first = !std::mem::replace(&mut seen_cpu[cpu as usize], true);
-                note(prev, cpu, Some(if is_first { Doing::Runs } else { Doing::Sleeps }));
+                note(
+                    prev,
+                    cpu,
+                    Some(if is_first { InitialState::Runs } else { InitialState::Sleeps }),
+                );
                 // A task that was runnable would have ended the idling earlier.
                 let slept = prev.is_idle() && !is_first && !shows_wakes;
-                note(next, cpu, Some(if slept { Doing::Sleeps } else { Doing::Waits }));
+                note(
+                    next,
+                    cpu,
+                    Some(if slept { InitialState::Sleeps } else { InitialState::Waits }),
+                );
             }
             EventKind::Waking { task, target_cpu, .. } | EventKind::Wakeup { task, target_cpu } => {
-                note(task, target_cpu.min(trace.cpus - 1), Some(Doing::Sleeps));
+                note(task, target_cpu.min(trace.cpus - 1), Some(InitialState::Sleeps));
             }
             EventKind::WakeupNew { task, .. } | EventKind::Fork { child: task, .. } => {
                 note(task, cpu, None);
@@ -75,7 +83,7 @@ fn present(trace: &Trace) -> Vec<Present> {
 
 impl Follower<'_> {
     /// Makes the tasks that exist when the recording begins, and lets time pass up to there.
-    pub(super) fn begin(&mut self, trace: &Trace) -> Told {
+    pub(super) fn begin(&mut self, trace: &Trace) -> MachineResult {
         let present = present(trace);
         for &Present { task, cpu, .. } in &present {
             self.create(trace, task, None, cpu)?;
@@ -86,11 +94,11 @@ impl Follower<'_> {
             return Ok(());
         }
         self.live_before(trace, &present)?;
-        for &Present { task, cpu, doing } in &present {
-            match doing {
-                Doing::Runs => self.put_on(cpu, task)?,
-                Doing::Waits => self.driven.wake(cpu, task, cpu, None, Wake::default())?,
-                Doing::Sleeps => {}
+        for &Present { task, cpu, state } in &present {
+            match state {
+                InitialState::Runs => self.put_on(cpu, task)?,
+                InitialState::Waits => self.driven.wake(cpu, task, cpu, None, Wake::default())?,
+                InitialState::Sleeps => {}
             }
         }
         self.driven.take_moves(&mut Vec::new());
@@ -99,7 +107,7 @@ impl Follower<'_> {
 
     /// Each task wakes for the first time and sleeps, where it ran last; then another one runs on each CPU for a while,
     /// so that the clocks of the queues leave all of them behind.
-    fn live_before(&mut self, trace: &Trace, present: &[Present]) -> Told {
+    fn live_before(&mut self, trace: &Trace, present: &[Present]) -> MachineResult {
         for one in present {
             let (task, cpu) = (one.task, one.slept_on(trace));
             let how = Wake { is_new: true, ..Wake::default() };
@@ -126,7 +134,7 @@ impl Follower<'_> {
     }
 
     /// Makes and wakes the task of a CPU that lived before the recording.
-    pub(super) fn make_earlier(&mut self, cpu: u32, cgroup: CgroupId) -> Told<TaskId> {
+    pub(super) fn make_earlier(&mut self, cpu: u32, cgroup: CgroupId) -> MachineResult<TaskId> {
         let task = self.driven.earlier(cpu);
         self.driven.create(
             cpu,
@@ -145,12 +153,17 @@ impl Follower<'_> {
     }
 
     /// Lets a CPU run a task that sleeps.
-    fn put_on(&mut self, cpu: u32, task: TaskId) -> Told {
+    fn put_on(&mut self, cpu: u32, task: TaskId) -> MachineResult {
         self.driven.wake(cpu, task, cpu, None, Wake::default())?;
         self.switch_to(cpu, None, task)
     }
 
-    pub(super) fn switch_to(&mut self, cpu: u32, leaves: Option<TaskState>, next: TaskId) -> Told {
+    pub(super) fn switch_to(
+        &mut self,
+        cpu: u32,
+        leaves: Option<TaskState>,
+        next: TaskId,
+    ) -> MachineResult {
         self.driven.pick(cpu, leaves)?;
         self.driven.run(next)
     }
@@ -161,12 +174,12 @@ impl Follower<'_> {
         task: TaskId,
         parent: Option<TaskId>,
         cpu: u32,
-    ) -> Told {
+    ) -> MachineResult {
         if !self.of_class[task.index()] || task.is_idle() {
             return Ok(());
         }
         let info = &trace.tasks()[task.index()];
-        self.moves.put(task, cpu);
+        self.put(task, cpu);
         self.driven.create(
             cpu,
             &NewTask {

@@ -2,11 +2,11 @@
 
 use fairground_trace::{EventKind, TaskId, TaskState, Trace, parse_cpu_list};
 
-use super::follower::{Follower, Told};
+use super::follower::{Follower, MachineResult};
 
 impl Follower<'_> {
     /// Tells the scheduler of a change; other events are none.
-    pub(super) fn change(&mut self, trace: &Trace, cpu: u32, kind: EventKind) -> Told {
+    pub(super) fn change(&mut self, trace: &Trace, cpu: u32, kind: EventKind) -> MachineResult {
         match kind {
             EventKind::Nice { task, nice } => {
                 if !std::mem::replace(&mut self.of_class[task.index()], true) {
@@ -44,7 +44,7 @@ impl Follower<'_> {
     }
 
     /// A task comes into the scheduler's class. If it runs, the machine resumes it at the next event of its CPU.
-    fn join_class(&mut self, trace: &Trace, task: TaskId, cpu: u32) -> Told {
+    fn join_class(&mut self, trace: &Trace, task: TaskId, cpu: u32) -> MachineResult {
         match self.driven.exists(task) {
             true => Ok(()),
             false => self.create(trace, task, None, cpu),
@@ -52,7 +52,7 @@ impl Follower<'_> {
     }
 
     /// A task goes into another class: for the scheduler it sleeps.
-    fn leave_class(&mut self, task: TaskId) -> Told {
+    fn leave_class(&mut self, task: TaskId) -> MachineResult {
         let Some(cpu) = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task)) else {
             return Ok(());
         };

@@ -4,21 +4,23 @@ use fairground_analysis::states::{Observer, States};
 use fairground_machine::{Driven, MachineError, Placement, Wake};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
 
-use super::judge::Asked;
+use super::judge::PendingPreemption;
 use super::knowledge::Knowledge;
 use super::moves::Moves;
+use super::resolution::Resolution;
 use super::tally::{Decision, Tally};
 use super::timeline::Timeline;
 use super::yields::Yielded;
 
-pub(super) type Told<T = ()> = Result<T, MachineError>;
+/// A step of the machine.
+pub(super) type MachineResult<T = ()> = Result<T, MachineError>;
 
 /// A CPU while the recording is followed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cpu {
     /// A wake-up or a tick for which the scheduler wants another task to run, where the recording shows no switch: the
     /// pass is still to come.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<PendingPreemption>,
     /// So does one of a kind that the recording does not have: its pass is not compared.
     pub(super) asked_unseen: bool,
     /// The recording preempts the running task and the scheduler does not.
@@ -49,7 +51,7 @@ pub(super) struct Follower<'a> {
     /// Passes of the timeline that have begun.
     passes: usize,
     /// Charges of the timeline that were told with their wake-ups.
-    stood: usize,
+    deferred: usize,
     /// Wake-ups of the timeline that read the clock only, so far.
     reads: usize,
     /// Yields of the timeline that have taken place.
@@ -61,7 +63,8 @@ pub(super) struct Follower<'a> {
     pub(super) tally: Tally,
     pub(super) moves: Moves,
     pub(super) knowledge: Knowledge<'a>,
-    /// By task: it is of the scheduler's class.
+    pub(super) resolution: Resolution,
+    /// By task: whether it is of the scheduler's class.
     pub(super) of_class: Vec<bool>,
     pub(super) failure: Option<MachineError>,
 }
@@ -72,6 +75,7 @@ impl<'a> Follower<'a> {
         timeline: &'a Timeline,
         trace: &Trace,
         knowledge: Knowledge<'a>,
+        resolution: Resolution,
         tick_ns: u64,
     ) -> Self {
         Follower {
@@ -84,14 +88,15 @@ impl<'a> Follower<'a> {
             cpus: vec![Cpu::default(); trace.cpus as usize],
             placed: vec![None; trace.tasks().len()],
             passes: 0,
-            stood: 0,
+            deferred: 0,
             reads: 0,
             yields: 0,
             done: vec![usize::MAX; trace.cpus as usize],
             wakings: 0,
             tally: Tally::default(),
-            moves: Moves::new(trace.tasks().len(), timeline.reaction_ns),
+            moves: Moves::new(trace.tasks().len(), trace.cpus, timeline.move_ns),
             knowledge,
+            resolution,
             of_class: class_of(trace),
             failure: None,
         }
@@ -102,7 +107,7 @@ impl<'a> Follower<'a> {
         self.driven.exit().is_some()
     }
 
-    fn follow(&mut self, trace: &Trace, event: &Event) -> Told {
+    fn follow(&mut self, trace: &Trace, event: &Event) -> MachineResult {
         let cpu = event.cpu;
         if let Some(pass) = self.timeline.passes.get(self.passes)
             && pass.first == self.index
@@ -150,7 +155,7 @@ impl<'a> Follower<'a> {
         self.of_class[task.index()] && self.driven.exists(task) && !self.driven.is_runnable(task)
     }
 
-    fn on_waking(&mut self, cpu: u32, task: TaskId, waker: TaskId) -> Told {
+    fn on_waking(&mut self, cpu: u32, task: TaskId, waker: TaskId) -> MachineResult {
         let recorded = self.timeline.woken_on(self.wakings);
         self.wakings += 1;
         self.placed[task.index()] = None;
@@ -163,7 +168,8 @@ impl<'a> Follower<'a> {
         match placed {
             // The recording says no more of this wake-up.
             Some((placed, how)) if !self.timeline.has_wakeups => {
-                self.moves.put(task, placed.cpu);
+                self.put(task, placed.cpu);
+                self.resolution.waits(task, self.now_ns);
                 self.driven.wake(cpu, task, placed.cpu, Some(placed), how)?;
                 self.after_step()
             }
@@ -171,7 +177,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Where the scheduler places a task that is woken. No event says whether the waker is about to sleep: where the
+    /// The scheduler places a task that is woken. No event says whether the waker is about to sleep: where the
     /// answer is not the recorded one, the scheduler is asked again with that hint.
     fn place(
         &mut self,
@@ -179,7 +185,7 @@ impl<'a> Follower<'a> {
         task: TaskId,
         by_task: bool,
         recorded: Option<u32>,
-    ) -> Told<Option<(Placement, Wake)>> {
+    ) -> MachineResult<Option<(Placement, Wake)>> {
         let how = Wake { in_interrupt: !by_task, ..Wake::default() };
         let Some(first) = self.driven.place(cpu, task, how)? else { return Ok(None) };
         let is_recorded = recorded.is_none_or(|recorded| recorded == first.cpu);
@@ -195,7 +201,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn on_wakeup(&mut self, cpu: u32, task: TaskId, to: u32) -> Told {
+    fn on_wakeup(&mut self, cpu: u32, task: TaskId, to: u32) -> MachineResult {
         if !self.sleeps(task) {
             return Ok(());
         }
@@ -207,16 +213,19 @@ impl<'a> Follower<'a> {
         let last_cpu = self.driven.cpu_of(task).unwrap_or(to);
         let (placed, how) = placed.map_or((None, Wake::default()), |(at, how)| (Some(at), how));
         let asked = placed.filter(|placed| placed.was_asked && self.timeline.has_wakings);
-        if let Some(placed) = asked {
+        if asked.is_some() && how.sync {
+            self.tally.agree_with_sync(Decision::PlaceWoken);
+        } else if let Some(placed) = asked {
             self.judge_place(Decision::PlaceWoken, (cpu, task), (last_cpu, to), placed.cpu);
         }
-        self.moves.put(task, to);
+        self.put(task, to);
+        self.resolution.waits(task, self.now_ns);
         self.driven.wake(cpu, task, to, placed, how)?;
         self.judge_preemption(Decision::PreemptAtWakeup, to, task)?;
         self.after_step()
     }
 
-    fn on_wakeup_new(&mut self, trace: &Trace, cpu: u32, task: TaskId, to: u32) -> Told {
+    fn on_wakeup_new(&mut self, trace: &Trace, cpu: u32, task: TaskId, to: u32) -> MachineResult {
         if !self.driven.exists(task) {
             self.create(trace, task, None, cpu)?;
         }
@@ -229,13 +238,14 @@ impl<'a> Follower<'a> {
         if let Some(placed) = placed.filter(|placed| placed.was_asked) {
             self.judge_place(Decision::PlaceNew, (cpu, task), (cpu, to), placed.cpu);
         }
-        self.moves.put(task, to);
+        self.put(task, to);
+        self.resolution.waits(task, self.now_ns);
         self.driven.wake(cpu, task, to, placed, how)?;
         self.judge_preemption(Decision::PreemptAtWakeup, to, task)?;
         self.after_step()
     }
 
-    fn on_tick(&mut self, cpu: u32) -> Told {
+    fn on_tick(&mut self, cpu: u32) -> MachineResult {
         let running = self.driven.running(cpu);
         if running.is_idle() || self.driven.is_taken(cpu) {
             return Ok(());
@@ -246,7 +256,7 @@ impl<'a> Follower<'a> {
         self.after_step()
     }
 
-    fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> Told {
+    fn on_charge(&mut self, cpu: u32, task: TaskId, runtime_ns: u64) -> MachineResult {
         let at = self.driven.cpu_of(task).filter(|at| self.driven.running(*at) == task);
         self.driven.charge(at.unwrap_or(cpu), task, runtime_ns)?;
         self.settle_due(cpu)?;
@@ -268,18 +278,19 @@ impl<'a> Follower<'a> {
     }
 
     /// A wake-up with whose clock the running task is charged later: it is charged now. False: it is none.
-    fn charge_ahead(&mut self, trace: &Trace) -> Told<bool> {
-        let Some(stood) = self.timeline.stood.get(self.stood).filter(|at| at.wakeup == self.index)
+    fn charge_ahead(&mut self, trace: &Trace) -> MachineResult<bool> {
+        let Some(deferred) =
+            self.timeline.deferred.get(self.deferred).filter(|at| at.wakeup == self.index)
         else {
             return Ok(false);
         };
-        self.stood += 1;
+        self.deferred += 1;
         let Some(Event { cpu, kind: EventKind::Charge { task, runtime_ns }, .. }) =
-            trace.get(stood.charge)
+            trace.get(deferred.charge)
         else {
             return Ok(false);
         };
-        self.cpus[cpu as usize].charged = Some(stood.charge);
+        self.cpus[cpu as usize].charged = Some(deferred.charge);
         self.on_charge(cpu, task, runtime_ns)?;
         Ok(true)
     }
@@ -296,21 +307,21 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn on_yield(&mut self, cpu: u32) -> Told {
+    fn on_yield(&mut self, cpu: u32) -> MachineResult {
         self.driven.yields(cpu)?;
         self.driven.ask(cpu);
         self.after_step()
     }
 
     /// The kernel charges the running task, then it asks the scheduler.
-    fn is_due(&mut self, cpu: u32) -> Told {
+    fn is_due(&mut self, cpu: u32) -> MachineResult {
         self.settle_due(cpu)?;
         self.cpus[cpu as usize].ticks = true;
         if self.timeline.has_charges { Ok(()) } else { self.settle_due(cpu) }
     }
 
     /// A tick that waits for its charge takes place.
-    fn settle_due(&mut self, cpu: u32) -> Told {
+    fn settle_due(&mut self, cpu: u32) -> MachineResult {
         match std::mem::take(&mut self.cpus[cpu as usize].ticks) {
             true => self.on_tick(cpu),
             false => Ok(()),
@@ -318,7 +329,7 @@ impl<'a> Follower<'a> {
     }
 
     /// A pass of a CPU begins that ends with the switch at an index, or without one.
-    fn on_pass(&mut self, trace: &Trace, cpu: u32, switch: Option<usize>) -> Told {
+    fn on_pass(&mut self, trace: &Trace, cpu: u32, switch: Option<usize>) -> MachineResult {
         let event = switch.and_then(|index| trace.get(index));
         match event.map(|event| event.kind) {
             Some(EventKind::Switch { prev, prev_state, next }) => {
@@ -330,7 +341,13 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn on_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState, next: TaskId) -> Told {
+    fn on_switch(
+        &mut self,
+        cpu: u32,
+        prev: TaskId,
+        state: TaskState,
+        next: TaskId,
+    ) -> MachineResult {
         let leaves = (!prev.is_idle() && !state.is_runnable()).then_some(state);
         if !next.is_idle() && !self.of_class[next.index()] {
             self.resume(cpu, prev)?;
@@ -351,19 +368,25 @@ impl<'a> Follower<'a> {
         let shows_wakes = self.timeline.has_wakings || self.timeline.has_wakeups;
         if !shows_wakes && !next.is_idle() && self.sleeps(next) {
             // Its wake-up was not recorded.
+            self.resolution.waits(next, self.now_ns);
             self.driven.wake(cpu, next, cpu, None, Wake::default())?;
         }
+        let resumes = self.driven.is_taken(cpu);
         let chosen = self.driven.pick(cpu, leaves.filter(|_| of_class))?;
+        if !resumes {
+            self.learn_order(cpu, prev, chosen);
+        }
         self.judge_pick(cpu, prev, next, chosen);
         if !next.is_idle() {
             self.judge_move_of(next);
-            self.moves.put(next, cpu);
+            self.put(next, cpu);
         }
         self.driven.run(next)?;
+        self.note_run_times(cpu, (prev, leaves.is_none()), next);
         self.end_switch(cpu, prev, state)
     }
 
-    fn end_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState) -> Told {
+    fn end_switch(&mut self, cpu: u32, prev: TaskId, state: TaskState) -> MachineResult {
         let at = &mut self.cpus[cpu as usize];
         // A task that is in the kernel leaves late; one that blocks before says nothing.
         if let Some(asked) = at.asked.filter(|_| !prev.is_idle() && state.is_runnable()) {
@@ -377,8 +400,8 @@ impl<'a> Follower<'a> {
         self.after_step()
     }
 
-    /// Where the machine runs another task than the recording (events are missing), it changes to that one.
-    fn resume(&mut self, cpu: u32, task: TaskId) -> Told {
+    /// The machine changes to the task that the recording runs, where it runs another one: events are missing.
+    fn resume(&mut self, cpu: u32, task: TaskId) -> MachineResult {
         let is_outside = !task.is_idle() && !self.of_class[task.index()];
         if is_outside {
             return self.driven.take_cpu(cpu, None);
@@ -395,7 +418,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Notes what is left of the slices of the running tasks.
-    fn note_slices(&mut self) -> Told {
+    fn note_slices(&mut self) -> MachineResult {
         for cpu in 0..self.cpus.len() {
             self.cpus[cpu].slice_ns = self.driven.slice_ns(cpu as u32)?;
         }
@@ -404,7 +427,7 @@ impl<'a> Follower<'a> {
 
     /// Time passes: what was asked for at the last instant and does not show in the recording is settled, and CPUs tick
     /// if the recording does not say when.
-    fn pass_time(&mut self, now_ns: u64) -> Told {
+    fn pass_time(&mut self, now_ns: u64) -> MachineResult {
         self.settle(now_ns)?;
         self.settle_moves(now_ns)?;
         if !self.timeline.has_ticks {
@@ -421,7 +444,7 @@ impl<'a> Follower<'a> {
         self.move_clock(now_ns)
     }
 
-    fn move_clock(&mut self, now_ns: u64) -> Told {
+    fn move_clock(&mut self, now_ns: u64) -> MachineResult {
         self.now_ns = now_ns;
         self.driven.advance(now_ns + self.lead_ns)
     }

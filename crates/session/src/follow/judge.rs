@@ -1,14 +1,15 @@
 //! Comparing decisions.
 
+use fairground_machine::Driven;
 use fairground_trace::TaskId;
 
-use super::follower::{Follower, Told};
-use super::tally::{Decision, Difference, Kind, Verdict};
-use super::timeline;
+use super::follower::{Follower, MachineResult};
+use super::tally::{Choice, Decision, Difference, Kind};
+use super::timeline::RecordedPreemption;
 
-/// A pass that the scheduler asks for and the recording does not show.
+/// A preemption that the scheduler asks for and the recording does not show, before its pass.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
+pub(super) struct PendingPreemption {
     pub(super) decision: Decision,
     /// The slice of the running task before, ns.
     slice_ns: u64,
@@ -35,7 +36,7 @@ impl Follower<'_> {
         if kind == Kind::OtherTask && self.knowledge.are_equal(&self.driven, next, chosen) {
             return self.tally.tie(Decision::Pick);
         }
-        let (recorded, scheduler) = (Verdict::Task(next), Verdict::Task(chosen));
+        let (recorded, scheduler) = (Choice::Task(next), Choice::Task(chosen));
         self.differ(Decision::Pick, kind, (cpu, prev), recorded, scheduler, &[next, chosen]);
     }
 
@@ -58,12 +59,17 @@ impl Follower<'_> {
         if kind == Kind::OtherCpu && idle && self.knowledge.share_cache(recorded, chosen) {
             return self.tally.tie(decision);
         }
-        let (recorded, scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(chosen));
+        let (recorded, scheduler) = (Choice::Cpu(recorded), Choice::Cpu(chosen));
         self.differ(decision, kind, (cpu, task), recorded, scheduler, &[task]);
     }
 
     /// A wake-up or a tick may make what runs on a CPU leave.
-    pub(super) fn judge_preemption(&mut self, decision: Decision, cpu: u32, task: TaskId) -> Told {
+    pub(super) fn judge_preemption(
+        &mut self,
+        decision: Decision,
+        cpu: u32,
+        task: TaskId,
+    ) -> MachineResult {
         let wants = self.driven.wants_pass(cpu);
         let running = self.driven.running(cpu);
         let by_tick = decision == Decision::PreemptAtTick;
@@ -76,26 +82,28 @@ impl Follower<'_> {
         let at = &mut self.cpus[cpu as usize];
         let slice_ns = at.slice_ns;
         match (wants, recorded) {
-            (true, timeline::Verdict::Preempts) | (false, timeline::Verdict::Stays) => {
+            (true, RecordedPreemption::Preempts) | (false, RecordedPreemption::Stays) => {
                 self.tally.agree(decision);
             }
-            (true, timeline::Verdict::Stays) => at.asked = Some(Asked { decision, slice_ns }),
-            (false, timeline::Verdict::Preempts) => {
+            (true, RecordedPreemption::Stays) => {
+                at.asked = Some(PendingPreemption { decision, slice_ns })
+            }
+            (false, RecordedPreemption::Preempts) => {
                 at.is_preempted = true;
                 let kind = Kind::OnlyRecordingPreempts;
-                let (recorded, scheduler) = (Verdict::Preempt, Verdict::Stay);
+                let (recorded, scheduler) = (Choice::Preempt, Choice::Stay);
                 let tasks = [running, task];
                 let tasks = if by_tick { &tasks[..1] } else { &tasks };
                 self.differ(decision, kind, (cpu, running), recorded, scheduler, tasks);
             }
-            (_, timeline::Verdict::Unclear) => {}
+            (_, RecordedPreemption::Unclear) => {}
         }
         Ok(())
     }
 
     /// Passes that the scheduler asks for and the recording does not show take place, before time goes on to
     /// `next_ns`: they change nothing, or the scheduler decided otherwise.
-    pub(super) fn settle(&mut self, next_ns: u64) -> Told {
+    pub(super) fn settle(&mut self, next_ns: u64) -> MachineResult {
         for cpu in 0..self.cpus.len() as u32 {
             if !self.driven.wants_pass(cpu) || self.driven.is_taken(cpu) {
                 continue;
@@ -115,7 +123,7 @@ impl Follower<'_> {
     }
 
     /// Whether a pass that a CPU is asked for has no place of its own in the recording.
-    fn is_unseen(&self, cpu: u32) -> Told<bool> {
+    fn is_unseen(&self, cpu: u32) -> MachineResult<bool> {
         if self.timeline.has_dispatches {
             // A pass without a callback lets the running task use up its slice.
             return Ok(self.driven.slice_ns(cpu)? > 0
@@ -124,7 +132,7 @@ impl Follower<'_> {
         Ok(!self.timeline.schedules_soon(cpu, self.index, self.now_ns))
     }
 
-    pub(super) fn settle_cpu(&mut self, cpu: u32) -> Told {
+    pub(super) fn settle_cpu(&mut self, cpu: u32) -> MachineResult {
         let running = self.driven.running(cpu);
         self.cpus[cpu as usize].wants_from_ns = None;
         let asked = self.cpus[cpu as usize].asked.take();
@@ -138,14 +146,14 @@ impl Follower<'_> {
             return self.after_step();
         }
         if running.is_idle() {
-            let (recorded, scheduler) = (Verdict::Task(running), Verdict::Task(chosen));
+            let (recorded, scheduler) = (Choice::Task(running), Choice::Task(chosen));
             let kind = Kind::RunsInsteadOfIdle;
             self.differ(Decision::Pick, kind, (cpu, running), recorded, scheduler, &[chosen]);
         } else if asked.is_some() || (!unseen && self.timeline.has_wakings) {
             // Without one of its own: by a wake-up for another CPU.
             let decision = asked.map_or(Decision::PreemptAtWakeup, |asked| asked.decision);
             let kind = Kind::OnlySchedulerPreempts;
-            let (recorded, scheduler) = (Verdict::Stay, Verdict::Preempt);
+            let (recorded, scheduler) = (Choice::Stay, Choice::Preempt);
             let tasks = [running, chosen];
             self.differ(decision, kind, (cpu, running), recorded, scheduler, &tasks);
         }
@@ -154,29 +162,116 @@ impl Follower<'_> {
         self.after_step()
     }
 
+    /// Learns from a pick how strictly the scheduler takes the task first that is ahead.
+    pub(super) fn learn_order(&mut self, cpu: u32, prev: TaskId, chosen: TaskId) {
+        if self.resolution.is_exact() || chosen.is_idle() || chosen == prev {
+            return;
+        }
+        let waits = |driven: &Driven, task: TaskId| {
+            task != prev && driven.is_runnable(task) && driven.cpu_of(task) == Some(cpu)
+        };
+        if !waits(&self.driven, chosen) {
+            return;
+        }
+        let of_chosen = (chosen, self.knowledge.order_keys(&self.driven, chosen));
+        self.resolution.sees(of_chosen.1);
+        for &task in self.moves.queue(cpu) {
+            if waits(&self.driven, task) {
+                let of_task = (task, self.knowledge.order_keys(&self.driven, task));
+                self.resolution.passes_over(self.resolution.gap(of_task, of_chosen));
+            }
+        }
+    }
+
+    /// Notes how the numbers by which the scheduler may order a task grow while it runs.
+    pub(super) fn note_run_times(&mut self, cpu: u32, (prev, stays): (TaskId, bool), next: TaskId) {
+        if self.resolution.is_exact() {
+            return;
+        }
+        if stays && !prev.is_idle() {
+            let keys = self.knowledge.order_keys(&self.driven, prev);
+            self.resolution.leaves(prev, keys, self.now_ns);
+        }
+        let keys = self.knowledge.order_keys(&self.driven, next).filter(|_| !next.is_idle());
+        self.resolution.comes(cpu, next, keys, self.now_ns);
+    }
+
+    /// Counts a difference, or a tie where the error of the recording explains it.
+    fn count(&mut self, difference: Difference) {
+        let (decision, now_ns) = (difference.decision, self.now_ns);
+        let may_yield = self.timeline.yielders[difference.task.index()];
+        if difference.kind == Kind::OnlyRecordingPreempts && may_yield {
+            return self.tally.tie(decision);
+        }
+        if self.resolution.is_exact() {
+            return self.tally.differ(difference);
+        }
+        let cpu = difference.cpu;
+        let is_here = |task: TaskId| {
+            let queues = (self.driven.cpu_of(task), self.moves.recorded[task.index()]);
+            self.driven.is_runnable(task) && queues == (Some(cpu), cpu)
+        };
+        // A scheduler moves tasks between its queues without an event: where one runs next tells where it was.
+        let stays_here = |task: TaskId| {
+            is_here(task) && self.timeline.runs_next_on(task, self.index) == Some(cpu)
+        };
+        let waits = |task: TaskId| self.resolution.waits_surely(task, now_ns);
+        match (difference.kind, difference.recorded, difference.scheduler) {
+            (Kind::IdleInsteadOfRun, Choice::Task(task), _)
+                if self.cpus.len() == 1 && is_here(task) && waits(task) =>
+            {
+                self.resolution.counts(difference);
+            }
+            (Kind::RunsInsteadOfIdle, _, Choice::Task(task)) if stays_here(task) && waits(task) => {
+                self.resolution.counts(difference);
+            }
+            (Kind::OtherTask, Choice::Task(recorded), Choice::Task(chosen))
+                if is_here(recorded) && stays_here(chosen) =>
+            {
+                let keys = |task| (task, self.knowledge.order_keys(&self.driven, task));
+                let ahead = self.resolution.gap(keys(chosen), keys(recorded));
+                if !self.resolution.may_count(difference, ahead, [recorded, chosen]) {
+                    self.tally.tie(decision);
+                }
+            }
+            _ => self.tally.tie(decision),
+        }
+    }
+
+    /// Counts the differences that the whole recording confirms.
+    pub(super) fn judge_open(&mut self) {
+        for (difference, counts) in self.resolution.finish() {
+            match counts {
+                true => self.tally.differ(difference),
+                false => self.tally.tie(difference.decision),
+            }
+        }
+    }
+
     pub(super) fn differ(
         &mut self,
         decision: Decision,
         kind: Kind,
         (cpu, task): (u32, TaskId),
-        recorded: Verdict,
-        scheduler: Verdict,
+        recorded: Choice,
+        scheduler: Choice,
         candidates: &[TaskId],
     ) {
-        let is_new = self.tally.differ(Difference {
-            time_ns: self.now_ns,
+        let of_task = |task: &TaskId| self.knowledge.of(&self.driven, *task);
+        let candidates = match self.tally.is_new(decision, kind) {
+            true => candidates.iter().filter_map(of_task).collect(),
+            false => Vec::new(),
+        };
+        let time_ns = self.now_ns;
+        self.count(Difference {
+            time_ns,
             cpu,
             decision,
             kind,
             task,
             recorded,
             scheduler,
-            known: Vec::new(),
+            candidates,
         });
-        if is_new {
-            let known = candidates.iter().filter_map(|task| self.knowledge.of(&self.driven, *task));
-            let known = known.collect();
-            self.tally.explain(decision, kind, known);
-        }
     }
 }

@@ -10,13 +10,6 @@
 
 use fairground_trace::{Call, Event, EventKind};
 
-/// Between the charge of a timer that ends a slice, where something else has asked for a pass before, and that of the
-/// pass there are at most so many ns: on an emulated CPU 15 to 30 us, more while preemption is disabled.
-const SOON_NS: u64 = 45_000;
-
-/// The same where nothing between them asks for another pass, which a pass that kept the task would need, ns.
-const AFTER_TIMER_NS: u64 = 150_000;
-
 /// A pass of a CPU without a switch, by its charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeptSeen {
@@ -49,14 +42,18 @@ struct Charged {
 /// Finds the passes without a switch.
 #[derive(Debug)]
 pub(super) struct KeptFinder {
+    /// Between the charge of a timer that ends a slice and that of the pass there are at most so many ns: the time in
+    /// which CPUs of the recording react.
+    soon_ns: u64,
     cpus: Vec<Charged>,
     /// By CPU, in order.
     passes: Vec<Vec<KeptSeen>>,
 }
 
 impl KeptFinder {
-    pub(super) fn new(cpus: usize) -> KeptFinder {
-        KeptFinder { cpus: vec![Charged::default(); cpus], passes: vec![Vec::new(); cpus] }
+    pub(super) fn new(cpus: usize, reaction_ns: u64) -> KeptFinder {
+        let soon_ns = reaction_ns;
+        KeptFinder { soon_ns, cpus: vec![Charged::default(); cpus], passes: vec![Vec::new(); cpus] }
     }
 
     pub(super) fn take(&mut self, index: usize, event: &Event) {
@@ -90,10 +87,9 @@ impl KeptFinder {
 
     fn charge(&mut self, cpu: u32, index: usize, time_ns: u64) {
         let Some(at) = self.cpus.get_mut(cpu as usize) else { return };
-        let is_soon = |since_ns: u64| time_ns - since_ns <= SOON_NS;
+        let is_soon = |since_ns: u64| time_ns - since_ns <= self.soon_ns;
         if let Some(before) = at.maybe.take() {
-            let bound_ns = if at.has_cause || before.is_sure { SOON_NS } else { AFTER_TIMER_NS };
-            match before.has_cause && time_ns - before.seen.time_ns > bound_ns {
+            match before.has_cause && !is_soon(before.seen.time_ns) {
                 true => self.passes[cpu as usize].push(before.seen),
                 false => at.has_cause = true,
             }
@@ -106,14 +102,14 @@ impl KeptFinder {
         }
     }
 
-    /// What was charged last was charged for a switch.
+    /// The last charge was that of a switch.
     fn switch(&mut self, cpu: u32) {
         if let Some(at) = self.cpus.get_mut(cpu as usize) {
             *at = Charged::default();
         }
     }
 
-    /// What was charged last was charged for a wake-up.
+    /// The last charge was that of a wake-up.
     fn wake(&mut self, cpu: u32) {
         if let Some(at) = self.cpus.get_mut(cpu as usize) {
             (at.maybe, at.has_reason, at.has_cause) = (None, false, true);
@@ -125,7 +121,7 @@ impl KeptFinder {
     fn explain(&mut self, cpu: u32, time_ns: u64, in_interrupt: bool) {
         let Some(at) = self.cpus.get_mut(cpu as usize) else { return };
         if let Some(before) = at.maybe.take() {
-            let is_timer = in_interrupt && time_ns - before.seen.time_ns <= SOON_NS;
+            let is_timer = in_interrupt && time_ns - before.seen.time_ns <= self.soon_ns;
             if before.has_cause && (before.is_sure || !is_timer) {
                 self.passes[cpu as usize].push(before.seen);
             }
@@ -148,7 +144,7 @@ mod tests {
     use fairground_trace::{TaskId, TaskState};
 
     fn kept(events: &[(u64, EventKind)]) -> Vec<usize> {
-        let mut finder = KeptFinder::new(1);
+        let mut finder = KeptFinder::new(1, 45_000);
         for (index, &(time_ns, kind)) in events.iter().enumerate() {
             finder.take(index, &Event { time_ns, cpu: 0, kind, insns: 0 });
         }

@@ -1,10 +1,11 @@
-//! What a scheduler keeps for a task, and which candidates are equals by it.
+//! The numbers that a scheduler keeps for a task, and the candidates that are equals by them.
 
 use fairground_bpf::Object;
 use fairground_machine::{Driven, Topology};
 use fairground_trace::{TaskId, Trace};
 
-use super::tally::Known;
+use super::resolution::OrderKeys;
+use super::tally::CandidateState;
 use crate::samples::TaskNumbers;
 
 /// The numbers by which schedulers order tasks, the decisive one first.
@@ -26,8 +27,8 @@ impl<'a> Knowledge<'a> {
         Knowledge { numbers: TaskNumbers::of(object), topology, clock_ns }
     }
 
-    /// What the scheduler knows of a task; `None` if it does not exist.
-    pub(super) fn of(&self, driven: &Driven, task: TaskId) -> Option<Known> {
+    /// A task as the scheduler keeps it; `None` if it does not exist.
+    pub(super) fn of(&self, driven: &Driven, task: TaskId) -> Option<CandidateState> {
         let (view, words) = driven.read(task, &self.numbers.places)?;
         let mut numbers = vec![("slice".to_owned(), view.slice_ns as i64)];
         if view.dsq_vtime != 0 {
@@ -36,7 +37,17 @@ impl<'a> Knowledge<'a> {
         let named = self.numbers.names.iter().zip(words);
         // Virtual times wrap around: near the wrap they are small negative numbers.
         numbers.extend(named.filter_map(|(name, word)| Some((name.clone(), word? as i64))));
-        Some(Known { task, numbers })
+        Some(CandidateState { task, numbers })
+    }
+
+    /// The numbers by which the scheduler may order a task in time; `None`: the task does not exist.
+    pub(super) fn order_keys(&self, driven: &Driven, task: TaskId) -> Option<OrderKeys> {
+        let (view, words) = driven.read(task, &self.numbers.places)?;
+        let [deadline_ns, run_time_ns] = ORDERED_BY.map(|wanted| {
+            let at = self.numbers.names.iter().position(|name| name == wanted)?;
+            words.get(at).copied().flatten().map(|word| word as i64)
+        });
+        Some(OrderKeys { run_time_ns: run_time_ns.unwrap_or(view.dsq_vtime as i64), deadline_ns })
     }
 
     /// Whether two tasks have the same place in the scheduler's order, as far as the clock can tell.
@@ -44,7 +55,7 @@ impl<'a> Knowledge<'a> {
         let (Some(one), Some(other)) = (self.of(driven, one), self.of(driven, other)) else {
             return false;
         };
-        let key = |known: &Known| {
+        let key = |known: &CandidateState| {
             let named = |name: &str| known.numbers.iter().find(|(own, _)| own == name);
             let key = ORDERED_BY.iter().find_map(|name| named(name)).or_else(|| named("dsq_vtime"));
             key.map(|(_, number)| *number)

@@ -6,6 +6,7 @@
 
 mod begin;
 mod changes;
+mod deferred;
 mod follower;
 mod judge;
 mod kept;
@@ -15,7 +16,7 @@ mod order;
 mod outcome;
 mod passes;
 mod reads;
-mod stood;
+mod resolution;
 mod tally;
 mod timeline;
 mod vanished;
@@ -32,10 +33,11 @@ use crate::input::Scheduler;
 use crate::simulate::{CHUNK_NS, Watch};
 use follower::Follower;
 use knowledge::Knowledge;
-pub use tally::{Agreement, Decision, Difference, Differences, Kind, Known, Verdict};
+use resolution::Resolution;
+pub use tally::{Agreement, CandidateState, Choice, Decision, Difference, Differences, Kind};
 use timeline::Timeline;
 
-/// What to follow, and with what.
+/// A recording, and the scheduler that follows it.
 #[derive(Debug)]
 pub struct FollowPlan<'a> {
     /// The recording.
@@ -48,7 +50,7 @@ pub struct FollowPlan<'a> {
     pub machine: MachineConfig,
 }
 
-/// What a scheduler decided on a recorded timeline.
+/// The decisions of a scheduler on a recorded timeline.
 #[derive(Debug)]
 pub struct Followed {
     /// The scheduler's name.
@@ -63,15 +65,19 @@ pub struct Followed {
     pub reaction_ns: u64,
     /// The resolution of the recording's clock, ns: what differs by less is a tie.
     pub clock_ns: u64,
+    /// How long before its stamp a decision was made, ns, at most; 0: the recording shows when.
+    pub error_ns: u64,
+    /// The events to record for more decisions to be decided; `None` if the recording decides all.
+    pub remedy: Option<&'static str>,
     /// The function of the scheduler that decides, and where it stands, by the kind of decision.
     pub callbacks: Vec<(Decision, DecidedBy)>,
-    /// What was not compared, and why.
+    /// The decisions that were not compared, and why.
     pub notes: Vec<String>,
     /// How the scheduler's time in charge ended, if it did before the recording.
     pub exit: Option<Exit>,
     /// Up to when the recording was followed, ns.
     pub until_ns: u64,
-    /// What contradicts itself in the recording.
+    /// The contradictions in the recording.
     pub irregularities: Irregularities,
 }
 
@@ -80,7 +86,7 @@ pub struct Followed {
 pub struct DecidedBy {
     /// Its function in the object.
     pub function: String,
-    /// Where that begins in the source, if the object says so.
+    /// The place in the source where it begins, if the object says so.
     pub line: Option<SourceLine>,
 }
 
@@ -101,10 +107,6 @@ fn deciding(scheduler: &Scheduler) -> Vec<(Decision, DecidedBy)> {
     Decision::ALL.into_iter().filter_map(of).collect()
 }
 
-/// The rule of a scheduler that what a task runs after a preempting wake-up is charged to its successor. In a recording
-/// with charges that is done already.
-const CARRIES_CHARGES: &str = "rule_clock_stands";
-
 impl FollowPlan<'_> {
     /// Follows the whole recording, or until the scheduler is ejected or the run is not wanted any more.
     ///
@@ -121,19 +123,28 @@ impl FollowPlan<'_> {
                        sched_migrate_task, sched_process_fork and sched_process_exit; `fairground record` does"));
         }
         let mut settings = self.scheduler.object.settings.clone();
-        let carries = self.scheduler.object.object.global(CARRIES_CHARGES).is_some();
-        settings.extend(
-            (carries && timeline.has_charges).then(|| Setting::initial(CARRIES_CHARGES, "off")),
-        );
         settings.extend(self.settings);
         let failed = |error: &dyn std::fmt::Display| Failure::new(format_args!("{label}: {error}"));
-        let driven = Driven::new(&self.machine, &self.scheduler.policy, &settings, self.trace)
-            .map_err(|error| failed(&error))?;
+        let driven = Driven::new(
+            &self.machine,
+            &self.scheduler.policy,
+            &settings,
+            self.trace,
+            timeline.stamp_late_ns,
+        )
+        .map_err(|error| failed(&error))?;
         let mut states = States::of(self.trace, false);
         let topology = &self.machine.topology;
         let object = &self.scheduler.object.object;
         let knowledge = Knowledge::new(object, topology, self.trace);
-        let mut follower = Follower::new(driven, &timeline, self.trace, knowledge, tick_ns);
+        let is_simulated = self.trace.origin.is_simulated();
+        let error_ns = match timeline.has_charges || (is_simulated && timeline.shows_passes()) {
+            true => 0,
+            false => timeline.reaction_ns.max(knowledge.clock_ns),
+        };
+        let resolution = Resolution::new(self.trace, error_ns);
+        let mut follower =
+            Follower::new(driven, &timeline, self.trace, knowledge, resolution, tick_ns);
         follower.begin(self.trace).map_err(|error| failed(&error))?;
         let mut chunk = 0;
         for (index, event) in self.trace.events().enumerate() {
@@ -154,15 +165,6 @@ impl FollowPlan<'_> {
         let until_ns = states.now_ns();
         let irregularities = states.irregularities().clone();
         let callbacks = deciding(self.scheduler);
-        let mut followed = follower.finish(label, until_ns, irregularities, callbacks);
-        if self.trace.origin.is_simulated() && !timeline.shows_passes() {
-            followed.notes.push(
-                "this simulated recording has no callbacks: its switches are stamped when their \
-                 decisions end, later than the scheduler decided, and differ for that reason alone; \
-                 record it with --callbacks"
-                    .to_owned(),
-            );
-        }
-        Ok(followed)
+        Ok(follower.finish(label, until_ns, irregularities, callbacks, is_simulated))
     }
 }

@@ -2,11 +2,8 @@
 
 use fairground_trace::TaskId;
 
-use super::follower::{Follower, Told};
-use super::tally::{Decision, Kind, Verdict};
-
-/// Between a move in the recording and the switch of its pass, ns, at most.
-const PASS_NS_MAX: u64 = 100_000;
+use super::follower::{Follower, MachineResult};
+use super::tally::{Choice, Decision, Kind};
 
 /// A recorded move that the scheduler has not made yet, or one of the scheduler's that is not in the recording yet.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +17,12 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Moves {
     /// By task: the CPU of its queue in the recording.
-    recorded: Vec<u32>,
-    /// How long one side may come after the other, ns.
+    pub(super) recorded: Vec<u32>,
+    /// By CPU: the tasks whose queue was there, those that left included until the list is read.
+    queues: Vec<Vec<TaskId>>,
+    /// By task: the CPU in whose list it stands.
+    listed: Vec<Option<u32>>,
+    /// How long one side may come after the other, ns: a pass moves a task before it switches.
     wait_ns: u64,
     /// Moves of the recording.
     expected: Vec<Open>,
@@ -32,27 +33,57 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    pub(super) fn new(tasks: usize, reaction_ns: u64) -> Moves {
+    pub(super) fn new(tasks: usize, cpus: u32, wait_ns: u64) -> Moves {
         Moves {
             recorded: vec![0; tasks],
-            wait_ns: if reaction_ns == 0 { 0 } else { PASS_NS_MAX },
+            queues: vec![Vec::new(); cpus as usize],
+            listed: vec![None; tasks],
+            wait_ns,
             expected: Vec::new(),
             strayed: Vec::new(),
             reported: Vec::new(),
         }
     }
 
-    /// A task is in the queue of a CPU in the recording.
-    pub(super) fn put(&mut self, task: TaskId, cpu: u32) {
-        self.recorded[task.index()] = cpu;
+    /// A task is in the queue of a CPU in the recording. Returns the CPU before.
+    pub(super) fn put(&mut self, task: TaskId, cpu: u32) -> u32 {
         self.expected.retain(|open| open.task != task);
+        std::mem::replace(&mut self.recorded[task.index()], cpu)
+    }
+
+    /// Lists a task among those of its queue.
+    fn list(&mut self, task: TaskId) {
+        let cpu = self.recorded[task.index()];
+        if self.listed[task.index()] != Some(cpu) {
+            self.listed[task.index()] = Some(cpu);
+            self.queues[cpu as usize].push(task);
+        }
+    }
+
+    /// The tasks whose queue is that of a CPU.
+    pub(super) fn queue(&mut self, cpu: u32) -> &[TaskId] {
+        let Moves { recorded, listed, queues, .. } = self;
+        let queue = &mut queues[cpu as usize];
+        queue.retain(|task| recorded[task.index()] == cpu && listed[task.index()] == Some(cpu));
+        queue
     }
 }
 
 impl Follower<'_> {
+    /// A task is in the queue of a CPU in the recording.
+    pub(super) fn put(&mut self, task: TaskId, cpu: u32) {
+        let from = self.moves.put(task, cpu);
+        if !self.resolution.is_exact() {
+            self.moves.list(task);
+            if from != cpu {
+                self.resolution.moves(from, cpu);
+            }
+        }
+    }
+
     /// `sched_migrate_task` on a CPU.
-    pub(super) fn on_migrate(&mut self, cpu: u32, task: TaskId, to: u32) -> Told {
-        self.moves.put(task, to);
+    pub(super) fn on_migrate(&mut self, cpu: u32, task: TaskId, to: u32) -> MachineResult {
+        self.put(task, to);
         if !self.driven.is_runnable(task) {
             // It is on its way to where it was placed.
             return Ok(());
@@ -66,7 +97,7 @@ impl Follower<'_> {
     }
 
     /// After a step: notes which tasks the scheduler moved.
-    pub(super) fn after_step(&mut self) -> Told {
+    pub(super) fn after_step(&mut self) -> MachineResult {
         let mut reported = std::mem::take(&mut self.moves.reported);
         self.driven.take_moves(&mut reported);
         let until_ns = self.now_ns + self.moves.wait_ns;
@@ -90,7 +121,7 @@ impl Follower<'_> {
     }
 
     /// Moves that only one side made within the time that the other had: the machine goes on with the recorded ones.
-    pub(super) fn settle_moves(&mut self, now_ns: u64) -> Told {
+    pub(super) fn settle_moves(&mut self, now_ns: u64) -> MachineResult {
         if self.moves.expected.is_empty() && self.moves.strayed.is_empty() {
             return Ok(());
         }
@@ -116,7 +147,7 @@ impl Follower<'_> {
         let recorded = self.moves.recorded[task.index()];
         match self.driven.cpu_of(task) {
             Some(at) if at != recorded => {
-                let (of_recording, of_scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(at));
+                let (of_recording, of_scheduler) = (Choice::Cpu(recorded), Choice::Cpu(at));
                 let kind = Kind::OnlyRecordingMoves;
                 self.differ(Decision::Move, kind, (cpu, task), of_recording, of_scheduler, &[task]);
             }
@@ -136,18 +167,18 @@ impl Follower<'_> {
         if task.is_idle() || recorded == cpu {
             return false;
         }
-        let (of_recording, of_scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(cpu));
+        let (of_recording, of_scheduler) = (Choice::Cpu(recorded), Choice::Cpu(cpu));
         let kind = Kind::OnlySchedulerMoves;
         self.differ(Decision::Move, kind, (cpu, task), of_recording, of_scheduler, &[task]);
         true
     }
 
-    fn settle_move(&mut self, open: Open, kind: Kind) -> Told {
+    fn settle_move(&mut self, open: Open, kind: Kind) -> MachineResult {
         let Open { task, cpu, .. } = open;
         let recorded = self.moves.recorded[task.index()];
         let at = self.driven.cpu_of(task).filter(|_| self.driven.is_runnable(task));
         let Some(at) = at.filter(|at| *at != recorded) else { return Ok(()) };
-        let (of_recording, of_scheduler) = (Verdict::Cpu(recorded), Verdict::Cpu(at));
+        let (of_recording, of_scheduler) = (Choice::Cpu(recorded), Choice::Cpu(at));
         self.differ(Decision::Move, kind, (cpu, task), of_recording, of_scheduler, &[task]);
         self.driven.move_task(task, recorded)
     }

@@ -13,7 +13,7 @@ use fairground_machine::Wake;
 use fairground_trace::{CgroupId, TaskId, TaskState, Trace};
 
 use super::begin::Present;
-use super::follower::{Follower, Told};
+use super::follower::{Follower, MachineResult};
 use crate::OwnScheduler;
 
 /// The pieces in which tasks run until the scheduler is indifferent between them, ns: they differ by as much as the
@@ -58,7 +58,7 @@ impl Follower<'_> {
         trace: &Trace,
         present: &[Present],
         now_ns: &mut u64,
-    ) -> Told {
+    ) -> MachineResult {
         if !self.timeline.has_charges {
             return Ok(());
         }
@@ -81,7 +81,13 @@ impl Follower<'_> {
     }
 
     /// The tasks run in pieces until the scheduler has chosen each of them three times.
-    fn level(&mut self, cpu: u32, sleepers: &[Sleeper], piece_ns: u64, now_ns: &mut u64) -> Told {
+    fn level(
+        &mut self,
+        cpu: u32,
+        sleepers: &[Sleeper],
+        piece_ns: u64,
+        now_ns: &mut u64,
+    ) -> MachineResult {
         let mut chosen: BTreeMap<TaskId, u32> =
             sleepers.iter().map(|sleeper| (sleeper.task, 0)).collect();
         for _ in 0..PIECES_MAX * sleepers.len() {
@@ -100,7 +106,7 @@ impl Follower<'_> {
 
     /// Each task runs for what it is ahead of the one that is furthest behind, and sleeps; the one that stands for the
     /// clock last.
-    fn spread(&mut self, cpu: u32, sleepers: &[Sleeper], now_ns: &mut u64) -> Told {
+    fn spread(&mut self, cpu: u32, sleepers: &[Sleeper], now_ns: &mut u64) -> MachineResult {
         let first_ns = sleepers.iter().map(|sleeper| sleeper.ahead_ns.max(-LAG_NS_MAX)).min();
         let mut leaves = None;
         for &Sleeper { task, ahead_ns, weight } in sleepers {
@@ -114,7 +120,7 @@ impl Follower<'_> {
         self.switch_to(cpu, leaves, TaskId::IDLE)
     }
 
-    fn run_for(&mut self, cpu: u32, task: TaskId, ns: u64, now_ns: &mut u64) -> Told {
+    fn run_for(&mut self, cpu: u32, task: TaskId, ns: u64, now_ns: &mut u64) -> MachineResult {
         *now_ns += ns;
         self.driven.advance(*now_ns)?;
         self.driven.charge(cpu, task, ns)

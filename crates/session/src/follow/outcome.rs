@@ -1,4 +1,4 @@
-//! What a followed recording gives.
+//! The result of following a recording.
 
 use fairground_analysis::Irregularities;
 
@@ -7,7 +7,7 @@ use super::tally::Decision;
 use super::{DecidedBy, Followed};
 
 impl Follower<'_> {
-    /// What was not compared, and why.
+    /// The decisions that were not compared, and why.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.timeline.has_wakings {
@@ -39,13 +39,29 @@ impl Follower<'_> {
         notes
     }
 
+    /// The events that a recording of the same machine would need to decide more; `None`: this one has them.
+    fn remedy(&self, is_simulated: bool) -> Option<&'static str> {
+        match (self.resolution.is_exact(), is_simulated) {
+            (true, _) => None,
+            (false, true) => {
+                Some("record it with --callbacks, which show when each decision was made")
+            }
+            (false, false) => Some(
+                "record sched_stat_runtime, which has the clock of each decision (`fairground record`, \
+                 --calls, perf sched record), or a simulated run with --callbacks as text",
+            ),
+        }
+    }
+
     pub(super) fn finish(
-        self,
+        mut self,
         label: String,
         until_ns: u64,
         irregularities: Irregularities,
         callbacks: Vec<(Decision, DecidedBy)>,
+        is_simulated: bool,
     ) -> Followed {
+        self.judge_open();
         let agreement = Decision::ALL.map(|decision| (decision, self.tally.agreement(decision)));
         Followed {
             label,
@@ -54,6 +70,8 @@ impl Follower<'_> {
             first: self.tally.first().cloned(),
             reaction_ns: self.timeline.reaction_ns,
             clock_ns: self.knowledge.clock_ns,
+            error_ns: self.resolution.error_ns,
+            remedy: self.remedy(is_simulated),
             callbacks,
             notes: self.notes(),
             exit: self.driven.exit().cloned(),

@@ -1,4 +1,4 @@
-//! Where passes begin, in a simulated recording with its callbacks.
+//! The begin of each pass, in a simulated recording with its callbacks.
 //!
 //! A switch is in the recording when its decision has been paid for; the callbacks of the pass are at its begin, one
 //! behind the other on their CPU. So such a recording says when each decision was made, and of passes that left the

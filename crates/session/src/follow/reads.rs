@@ -17,7 +17,7 @@ pub(super) struct ClockRead {
     pub(super) ahead_ns: u64,
 }
 
-/// What a CPU showed so far.
+/// The events of a CPU so far.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     running: TaskId,
@@ -109,13 +109,14 @@ impl ReadFinder {
         }
     }
 
-    /// The wake-ups in their order.
-    pub(super) fn finish(mut self) -> Vec<ClockRead> {
-        let [of_wakeup_ns, of_switch_ns] = self.late_ns.each_mut().map(|late_ns| {
-            let middle = late_ns.len() / 2;
-            late_ns.sort_unstable();
-            late_ns.get(middle).copied().unwrap_or(0)
-        });
+    /// The wake-ups in their order, and how late nearly all switches are stamped after the kernel read the clock, ns.
+    pub(super) fn finish(mut self) -> (Vec<ClockRead>, u64) {
+        self.late_ns.iter_mut().for_each(|late_ns| late_ns.sort_unstable());
+        let at = |of: usize, percent: usize| {
+            let late_ns = &self.late_ns[of];
+            late_ns.get(late_ns.len() * percent / 100).copied().unwrap_or(0)
+        };
+        let (of_wakeup_ns, of_switch_ns) = (at(OF_WAKEUP, 50), at(OF_SWITCH, 50));
         let read = |&(wakeup, since, now_ns): &(usize, Since, u64)| {
             let since_ns = match since {
                 Since::Charge(stamp_ns) => stamp_ns,
@@ -124,7 +125,7 @@ impl ReadFinder {
             let ahead_ns = now_ns.saturating_sub(of_wakeup_ns).saturating_sub(since_ns);
             ClockRead { wakeup, ahead_ns }
         };
-        self.found.iter().map(read).collect()
+        (self.found.iter().map(read).collect(), at(OF_SWITCH, 95))
     }
 }
 
@@ -148,7 +149,7 @@ mod tests {
         for (index, &(time_ns, kind)) in events.iter().enumerate() {
             finder.take(index, &Event { time_ns, cpu: 0, insns: 0, kind });
         }
-        finder.finish().into_iter().map(|read| (read.wakeup, read.ahead_ns)).collect()
+        finder.finish().0.into_iter().map(|read| (read.wakeup, read.ahead_ns)).collect()
     }
 
     #[test]

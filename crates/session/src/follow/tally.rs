@@ -1,6 +1,7 @@
 //! Decisions that were compared, and how they differ.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use fairground_trace::TaskId;
 
@@ -45,9 +46,9 @@ impl Decision {
     }
 }
 
-/// What was decided.
+/// The outcome of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Choice {
     /// This task; [`TaskId::IDLE`]: none.
     Task(TaskId),
     /// This CPU.
@@ -109,7 +110,9 @@ impl Kind {
 pub struct Agreement {
     /// The same.
     pub same: u64,
-    /// Different between equals.
+    /// Placements that are the recorded ones only if the waker was about to sleep (`WF_SYNC`), which no event says.
+    pub with_sync: u64,
+    /// Those that differ within the error of the recording.
     pub ties: u64,
     /// Different.
     pub different: u64,
@@ -118,7 +121,21 @@ pub struct Agreement {
 impl Agreement {
     /// All that were compared.
     pub fn total(&self) -> u64 {
-        self.same + self.ties + self.different
+        self.decided() + self.with_sync + self.ties
+    }
+
+    /// Those about which the recording says enough: the same and the different ones.
+    pub fn decided(&self) -> u64 {
+        self.same + self.different
+    }
+}
+
+impl AddAssign<&Agreement> for Agreement {
+    fn add_assign(&mut self, other: &Agreement) {
+        self.same += other.same;
+        self.with_sync += other.with_sync;
+        self.ties += other.ties;
+        self.different += other.different;
     }
 }
 
@@ -129,27 +146,27 @@ pub struct Difference {
     pub time_ns: u64,
     /// The CPU that decided.
     pub cpu: u32,
-    /// What was to be decided.
+    /// Its kind.
     pub decision: Decision,
     /// How it differs.
     pub kind: Kind,
     /// The task that it is about, or that runs; [`TaskId::IDLE`]: none.
     pub task: TaskId,
     /// The recording's decision.
-    pub recorded: Verdict,
+    pub recorded: Choice,
     /// The scheduler's.
-    pub scheduler: Verdict,
-    /// What the scheduler knew of the candidates then: the recorded one first. Only of the first difference of its
+    pub scheduler: Choice,
+    /// The candidates as the scheduler kept them then: the recorded one first. Only of the first difference of its
     /// kind.
-    pub known: Vec<Known>,
+    pub candidates: Vec<CandidateState>,
 }
 
-/// What a scheduler knew of a task.
+/// A task as a scheduler keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct CandidateState {
     /// The task.
     pub task: TaskId,
-    /// Numbers with their names: the slice that is left, ns, and what the scheduler keeps for the task.
+    /// Numbers with their names: the slice that is left, ns, and those that the scheduler keeps for the task.
     pub numbers: Vec<(String, i64)>,
 }
 
@@ -162,7 +179,7 @@ pub struct Differences {
     pub first: Difference,
 }
 
-/// Counts.
+/// Counts of compared decisions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     agreements: BTreeMap<Decision, Agreement>,
@@ -175,26 +192,27 @@ impl Tally {
         self.agreements.entry(decision).or_default().same += 1;
     }
 
+    pub(super) fn agree_with_sync(&mut self, decision: Decision) {
+        self.agreements.entry(decision).or_default().with_sync += 1;
+    }
+
     pub(super) fn tie(&mut self, decision: Decision) {
         self.agreements.entry(decision).or_default().ties += 1;
     }
 
-    /// Counts a difference. True: the first of its kind.
-    pub(super) fn differ(&mut self, difference: Difference) -> bool {
+    /// Whether no difference of a kind was counted yet.
+    pub(super) fn is_new(&self, decision: Decision, kind: Kind) -> bool {
+        !self.kinds.contains_key(&(decision, kind))
+    }
+
+    /// Counts a difference.
+    pub(super) fn differ(&mut self, difference: Difference) {
         self.agreements.entry(difference.decision).or_default().different += 1;
         let key = (difference.decision, difference.kind);
         self.first.get_or_insert(key);
         let kind =
             self.kinds.entry(key).or_insert_with(|| Differences { count: 0, first: difference });
         kind.count += 1;
-        kind.count == 1
-    }
-
-    /// Adds what the scheduler knew at the first difference of a kind.
-    pub(super) fn explain(&mut self, decision: Decision, kind: Kind, known: Vec<Known>) {
-        if let Some(differences) = self.kinds.get_mut(&(decision, kind)) {
-            differences.first.known = known;
-        }
     }
 
     pub(super) fn agreement(&self, decision: Decision) -> Agreement {

@@ -1,14 +1,14 @@
-//! What a recording decided: for each CPU its switches, and what may have led to them.
+//! The decisions of a recording: for each CPU its switches, and the events that may have led to them.
 
+use super::deferred::{DeferredCharge, DeferredFinder};
 use super::kept::{KeptFinder, KeptSeen};
 use super::passes::{PassFinder, PassSeen};
 use super::reads::{ClockRead, ReadFinder};
-use super::stood::{Stood, StoodFinder};
 use super::vanished::VanishedFinder;
 use super::yields::{YieldFinder, Yielded};
 use fairground_trace::{Call, CallbackKind, Event, EventKind, TaskId, Trace};
 
-/// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns.
+/// A wake-up or a tick decides about what runs on a CPU at most so long before the switch, ns: the shortest tick.
 const REACTION_NS_MAX: u64 = 1_000_000;
 
 /// The same where no switch of the recording shows it, ns.
@@ -17,9 +17,9 @@ const REACTION_NS_DEFAULT: u64 = 50_000;
 /// Wake-ups of idle CPUs that are enough to tell how soon they react.
 const IDLE_MIN: usize = 8;
 
-/// What a recording shows of a decision whether the running task stays.
+/// A recorded decision whether the running task stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RecordedPreemption {
     /// It left for another one, still runnable, and nothing else lies between.
     Preempts,
     /// It ran on.
@@ -33,6 +33,7 @@ pub(super) enum Verdict {
 struct Switched {
     index: usize,
     time_ns: u64,
+    prev: TaskId,
     /// The task that left, not the idle task, was still runnable.
     preempted: bool,
     /// The idle task left.
@@ -53,10 +54,12 @@ struct Trigger {
 pub(super) struct Timeline {
     /// By CPU.
     switches: Vec<Vec<Switched>>,
+    /// By task: the switches to it, and their CPUs.
+    runs: Vec<Vec<(usize, u32)>>,
     /// Passes that callbacks show, by their first events.
     pub(super) passes: Vec<PassSeen>,
     /// Charges that belong to wake-ups before them; none in a simulated recording, whose stamps are the clock.
-    pub(super) stood: Vec<Stood>,
+    pub(super) deferred: Vec<DeferredCharge>,
     /// Wake-ups that read the clock and charge nothing; none in a simulated recording.
     pub(super) reads: Vec<ClockRead>,
     /// Yields with their charges; none where callbacks show them.
@@ -90,8 +93,12 @@ pub(super) struct Timeline {
     woken_by_interrupt: Vec<bool>,
     /// How long a CPU takes to switch after it was asked to, ns, at most.
     pub(super) reaction_ns: u64,
-    /// The same of a CPU that runs a task: no interrupt has to reach it, or it comes at once.
-    busy_ns: u64,
+    /// By task: it leaves CPUs for no visible reason, in a recording that does not show yields.
+    pub(super) yielders: Vec<bool>,
+    /// How long after a move the CPU that made it switches to the task, ns, at most.
+    pub(super) move_ns: u64,
+    /// How late a switch is stamped after the kernel read the clock, ns; 0 where no charge tells.
+    pub(super) stamp_late_ns: u64,
     /// The same where the running task is in the kernel and leaves it first (voluntary and lazy preemption), ns.
     late_ns: u64,
 }
@@ -106,8 +113,9 @@ impl Timeline {
         let cpus = trace.cpus as usize;
         let mut timeline = Timeline {
             switches: vec![Vec::new(); cpus],
+            runs: vec![Vec::new(); trace.tasks().len()],
             passes: Vec::new(),
-            stood: Vec::new(),
+            deferred: Vec::new(),
             reads: Vec::new(),
             yields: Vec::new(),
             slept: Vec::new(),
@@ -126,52 +134,83 @@ impl Timeline {
             asked_to_wake: vec![None; trace.tasks().len()],
             woken_by_interrupt: vec![false; trace.tasks().len()],
             reaction_ns: 0,
-            busy_ns: 0,
+            yielders: vec![false; trace.tasks().len()],
+            move_ns: 0,
+            stamp_late_ns: 0,
             late_ns: if trace.origin.is_simulated() { 0 } else { tick_ns },
         };
-        let mut reactions = Reactions::new(cpus);
-        let mut passes = PassFinder::new(cpus);
-        let mut stood = StoodFinder::new(cpus);
+        timeline.take_switches(trace);
+        let mut deferred = DeferredFinder::new(cpus);
         let mut reads = ReadFinder::new(trace.tasks().len(), cpus);
         let mut yields = YieldFinder::new(trace.tasks().len(), cpus);
-        let mut kept = KeptFinder::new(cpus);
+        let mut kept = KeptFinder::new(cpus, timeline.reaction_ns);
         let mut vanished = VanishedFinder::new(trace.tasks().len(), cpus);
         for (index, event) in trace.events().enumerate() {
             if (event.cpu as usize) < cpus {
                 kept.take(index, &event);
-                let (decided, time_ns) =
-                    passes.take(index, &event).unwrap_or((index, event.time_ns));
-                timeline.take(index, decided, &Event { time_ns, ..event });
-                reactions.take(&Event { time_ns, ..event });
-                stood.take(index, &event);
+                deferred.take(index, &event);
                 reads.take(index, &event);
                 yields.take(index, &event);
                 vanished.take(index, &event);
             }
         }
-        timeline.passes = passes.finish();
         timeline.slept = vanished.finish();
         if !timeline.has_yield_callbacks {
             timeline.yields = yields.finish();
         }
         if !trace.origin.is_simulated() {
-            timeline.stood = stood.finish();
-            timeline.reads = reads.finish();
+            timeline.deferred = deferred.finish();
+            (timeline.reads, timeline.stamp_late_ns) = reads.finish();
             timeline.kept = kept.finish();
         }
-        timeline.reaction_ns = reactions.bound_ns();
-        timeline.busy_ns = timeline.reaction_ns.min(REACTION_NS_DEFAULT);
         timeline
+    }
+
+    /// Takes the events that decide, and how soon CPUs react to them.
+    fn take_switches(&mut self, trace: &Trace) {
+        let cpus = trace.cpus as usize;
+        let mut reactions = Reactions::new(cpus);
+        let mut passes = PassFinder::new(cpus);
+        for (index, event) in trace.events().enumerate() {
+            if (event.cpu as usize) < cpus {
+                let (decided, time_ns) =
+                    passes.take(index, &event).unwrap_or((index, event.time_ns));
+                self.take(index, decided, &Event { time_ns, ..event });
+                reactions.take(&Event { time_ns, ..event });
+                reactions.take_move(&event);
+            }
+        }
+        self.passes = passes.finish();
+        let move_ns = reactions.move_ns;
+        self.reaction_ns = reactions.bound_ns();
+        self.move_ns = if self.reaction_ns == 0 { 0 } else { move_ns.max(self.reaction_ns) };
+        if !self.has_yields {
+            self.find_yielders();
+        }
+    }
+
+    /// Finds the tasks that leave a CPU, runnable, longer than it takes to react after the last wake-up or tick.
+    fn find_yielders(&mut self) {
+        for (switches, triggers) in self.switches.iter().zip(&self.triggers) {
+            for switch in switches.iter().filter(|switch| switch.preempted) {
+                let at = triggers.partition_point(|trigger| trigger.index < switch.index);
+                let since_ns = at.checked_sub(1).map_or(0, |last| triggers[last].time_ns);
+                let until_ns = since_ns + self.reaction_ns.max(self.late_ns);
+                self.yielders[switch.prev.index()] |= until_ns < switch.time_ns;
+            }
+        }
     }
 
     /// Takes an event; of a switch, the index and the time of its decision.
     fn take(&mut self, index: usize, decided: usize, event: &Event) {
         match event.kind {
-            EventKind::Switch { prev, prev_state, .. } => {
+            EventKind::Switch { prev, prev_state, next } => {
                 self.has_switches = true;
+                self.runs[next.index()].push((decided, event.cpu));
                 self.switches[event.cpu as usize].push(Switched {
                     index: decided,
                     time_ns: event.time_ns,
+                    prev,
                     preempted: !prev.is_idle() && prev_state.is_runnable(),
                     from_idle: prev.is_idle(),
                 });
@@ -229,12 +268,12 @@ impl Timeline {
     fn reacts_until_ns(&self, cpu: u32, index: usize, now_ns: u64) -> u64 {
         let triggers = &self.triggers[cpu as usize];
         let at = triggers.partition_point(|trigger| trigger.index < index);
-        let mut until_ns = now_ns + self.busy_ns;
+        let mut until_ns = now_ns + self.reaction_ns;
         for trigger in &triggers[at..] {
             if !trigger.in_interrupt || trigger.time_ns > until_ns {
                 break;
             }
-            until_ns = trigger.time_ns + self.busy_ns;
+            until_ns = trigger.time_ns + self.reaction_ns;
         }
         until_ns
     }
@@ -249,6 +288,13 @@ impl Timeline {
         let switches = self.switches.get(cpu as usize)?;
         let at = switches.partition_point(|switch| switch.index < index);
         switches.get(at).copied()
+    }
+
+    /// The CPU on which a task runs next from the event `index` on.
+    pub(super) fn runs_next_on(&self, task: TaskId, index: usize) -> Option<u32> {
+        let runs = &self.runs[task.index()];
+        let at = runs.partition_point(|(switch, _)| *switch < index);
+        runs.get(at).map(|(_, cpu)| *cpu)
     }
 
     /// The next pass without a switch of a CPU from the event `index` on.
@@ -282,20 +328,28 @@ impl Timeline {
         next.time_ns <= until_ns
     }
 
-    /// What the recording decided about the task that runs on a CPU at a time, when all events before `index` have
+    /// The recorded decision about the task that runs on a CPU at a time, when all events before `index` have
     /// happened.
-    pub(super) fn verdict(&self, cpu: u32, index: usize, now_ns: u64) -> Verdict {
+    pub(super) fn verdict(&self, cpu: u32, index: usize, now_ns: u64) -> RecordedPreemption {
         let until_ns = self.reacts_until_ns(cpu, index, now_ns);
         let Some(next) = self.next_switch(cpu, index) else {
-            return if self.end_ns <= until_ns { Verdict::Unclear } else { Verdict::Stays };
+            return if self.end_ns <= until_ns {
+                RecordedPreemption::Unclear
+            } else {
+                RecordedPreemption::Stays
+            };
         };
         if next.time_ns > until_ns {
-            return Verdict::Stays;
+            return RecordedPreemption::Stays;
         }
         let triggers = &self.triggers[cpu as usize];
         let at = triggers.partition_point(|trigger| trigger.index < index);
         let another = triggers.get(at).is_some_and(|trigger| trigger.index < next.index);
-        if next.preempted && !another { Verdict::Preempts } else { Verdict::Unclear }
+        if next.preempted && !another {
+            RecordedPreemption::Preempts
+        } else {
+            RecordedPreemption::Unclear
+        }
     }
 }
 
@@ -306,6 +360,10 @@ struct Reactions {
     asked_ns: Vec<Option<u64>>,
     of_idle: Vec<u64>,
     of_busy: Vec<u64>,
+    /// By CPU: the task that it moved last, and when, ns.
+    moved: Vec<Option<(TaskId, u64)>>,
+    /// The longest time from a move to the switch to that task, ns.
+    move_ns: u64,
 }
 
 impl Reactions {
@@ -315,6 +373,8 @@ impl Reactions {
             asked_ns: vec![None; cpus],
             of_idle: Vec::new(),
             of_busy: Vec::new(),
+            moved: vec![None; cpus],
+            move_ns: 0,
         }
     }
 
@@ -341,6 +401,23 @@ impl Reactions {
         }
     }
 
+    fn take_move(&mut self, event: &Event) {
+        let moved = &mut self.moved[event.cpu as usize];
+        match event.kind {
+            EventKind::Migrate { task, to_cpu, .. } if to_cpu == event.cpu => {
+                *moved = Some((task, event.time_ns));
+            }
+            EventKind::Switch { next, .. } => {
+                let moved = moved.take().filter(|(task, _)| *task == next);
+                let took_ns = moved.map_or(0, |(_, at_ns)| event.time_ns.saturating_sub(at_ns));
+                if took_ns <= REACTION_NS_MAX {
+                    self.move_ns = self.move_ns.max(took_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn ask(&mut self, cpu: u32, now_ns: u64) {
         let Some(asked_ns) = self.asked_ns.get_mut(cpu as usize) else { return };
         // Of an idle CPU the first counts, of a busy one the last.
@@ -358,7 +435,7 @@ impl Reactions {
         let at = |percent: usize| list.get(list.len() * percent / 100).copied();
         let bound_ns = match of_idle {
             true => at(95),
-            false => at(50).map(|ns| (4 * ns).min(REACTION_NS_DEFAULT)),
+            false => at(50).map(|ns| 4 * ns),
         };
         if at(25) == Some(0) { 0 } else { bound_ns.unwrap_or(REACTION_NS_DEFAULT) }
     }

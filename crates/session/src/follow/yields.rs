@@ -1,4 +1,4 @@
-//! Where a `sched_yield` takes place, in a recording with calls and charges.
+//! The place of each `sched_yield`, in a recording with calls and charges.
 //!
 //! The call charges the running task, and the pass that follows does not read the clock again (`do_sched_yield`,
 //! `rq_clock_skip_update`): the first charge after the call is that of the yield. But an interrupt may come before the

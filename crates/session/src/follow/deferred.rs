@@ -10,7 +10,7 @@ use fairground_trace::{Event, EventKind};
 
 /// A charge that is told before its place in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stood {
+pub(super) struct DeferredCharge {
     /// The index of the wake-up.
     pub(super) wakeup: usize,
     /// The index of the charge.
@@ -19,24 +19,24 @@ pub(super) struct Stood {
 
 /// A wake-up for a CPU, after which nothing but a charge came.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct PendingWakeup {
     wakeup: usize,
     time_ns: u64,
-    charge: Option<Charged>,
+    charge: Option<FollowingCharge>,
 }
 
 /// The charge after it.
 #[derive(Clone, Copy, Debug)]
-struct Charged {
+struct FollowingCharge {
     index: usize,
     /// It ends at the clock of the wake-up, not at its own time: as far as stamps tell.
     is_older: bool,
 }
 
-/// What a CPU showed so far.
+/// The events of a CPU so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    asked: Option<Asked>,
+    asked: Option<PendingWakeup>,
     /// When its task was charged last, or came, ns.
     since_ns: u64,
 }
@@ -47,7 +47,7 @@ impl Seen {
         self.asked = asked.map(|asked| {
             let apart = |at_ns: u64| (at_ns - self.since_ns).abs_diff(runtime_ns);
             let is_older = asked.time_ns >= self.since_ns && apart(asked.time_ns) < apart(now_ns);
-            Asked { charge: Some(Charged { index, is_older }), ..asked }
+            PendingWakeup { charge: Some(FollowingCharge { index, is_older }), ..asked }
         });
         self.since_ns = now_ns;
     }
@@ -55,14 +55,14 @@ impl Seen {
 
 /// Finds them in the events in their order.
 #[derive(Debug)]
-pub(super) struct StoodFinder {
+pub(super) struct DeferredFinder {
     cpus: Vec<Seen>,
-    found: Vec<Stood>,
+    found: Vec<DeferredCharge>,
 }
 
-impl StoodFinder {
-    pub(super) fn new(cpus: usize) -> StoodFinder {
-        StoodFinder { cpus: vec![Seen::default(); cpus], found: Vec::new() }
+impl DeferredFinder {
+    pub(super) fn new(cpus: usize) -> DeferredFinder {
+        DeferredFinder { cpus: vec![Seen::default(); cpus], found: Vec::new() }
     }
 
     pub(super) fn take(&mut self, index: usize, event: &Event) {
@@ -70,7 +70,7 @@ impl StoodFinder {
         match event.kind {
             EventKind::Wakeup { target_cpu, .. } | EventKind::WakeupNew { target_cpu, .. } => {
                 if let Some(seen) = self.cpus.get_mut(target_cpu as usize) {
-                    seen.asked = Some(Asked { wakeup: index, time_ns, charge: None });
+                    seen.asked = Some(PendingWakeup { wakeup: index, time_ns, charge: None });
                 }
             }
             EventKind::Charge { runtime_ns, .. } => {
@@ -80,11 +80,11 @@ impl StoodFinder {
             EventKind::Tick { .. } => self.cpus[event.cpu as usize].asked = None,
             EventKind::Switch { prev, .. } => {
                 let seen = &mut self.cpus[event.cpu as usize];
-                if let Some(Asked { wakeup, charge: Some(charge), .. }) = seen.asked.take()
+                if let Some(PendingWakeup { wakeup, charge: Some(charge), .. }) = seen.asked.take()
                     && !prev.is_idle()
                     && charge.is_older
                 {
-                    self.found.push(Stood { wakeup, charge: charge.index });
+                    self.found.push(DeferredCharge { wakeup, charge: charge.index });
                 }
                 if prev.is_idle() {
                     seen.since_ns = time_ns;
@@ -95,8 +95,8 @@ impl StoodFinder {
     }
 
     /// Those of all CPUs, in the order of their wake-ups.
-    pub(super) fn finish(mut self) -> Vec<Stood> {
-        self.found.sort_unstable_by_key(|stood| stood.wakeup);
+    pub(super) fn finish(mut self) -> Vec<DeferredCharge> {
+        self.found.sort_unstable_by_key(|deferred| deferred.wakeup);
         self.found
     }
 }
@@ -110,8 +110,8 @@ mod tests {
     const WOKEN: TaskId = TaskId(2);
 
     /// Events 10 ns apart.
-    fn found(kinds: &[EventKind]) -> Vec<Stood> {
-        let mut finder = StoodFinder::new(1);
+    fn found(kinds: &[EventKind]) -> Vec<DeferredCharge> {
+        let mut finder = DeferredFinder::new(1);
         for (index, kind) in kinds.iter().enumerate() {
             let time_ns = 10 * index as u64;
             finder.take(index, &Event { time_ns, cpu: 0, insns: 0, kind: *kind });
@@ -132,14 +132,14 @@ mod tests {
     #[test]
     fn a_preempting_wake_up_has_the_charge_of_the_pass() {
         let preempts = switch(TaskState::Runnable);
-        // Charged at 0, woken at 10, charged at 20 for what lay before the wake-up.
+        // FollowingCharge at 0, woken at 10, charged at 20 for what lay before the wake-up.
         assert_eq!(
             found(&[charge(9), WAKEUP, charge(11), preempts]),
-            [Stood { wakeup: 1, charge: 2 }]
+            [DeferredCharge { wakeup: 1, charge: 2 }]
         );
         // The pass has read the clock.
         assert_eq!(found(&[charge(9), WAKEUP, charge(19), preempts]), []);
-        // Charged twice, charged by the wake-up, or after a tick: the clock was read since.
+        // FollowingCharge twice, charged by the wake-up, or after a tick: the clock was read since.
         assert_eq!(found(&[charge(9), WAKEUP, charge(11), charge(5), preempts]), []);
         assert_eq!(found(&[charge(5), WAKEUP, preempts]), []);
         let tick = EventKind::Tick { task: RUNS };
@@ -147,7 +147,7 @@ mod tests {
         // Of two wake-ups the last one read the clock.
         assert_eq!(
             found(&[charge(9), WAKEUP, WAKEUP, charge(21), preempts]),
-            [Stood { wakeup: 2, charge: 3 }]
+            [DeferredCharge { wakeup: 2, charge: 3 }]
         );
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let sleeps = switch(TaskState::Sleeping);
         assert_eq!(
             found(&[charge(9), WAKEUP, charge(11), sleeps]),
-            [Stood { wakeup: 1, charge: 2 }]
+            [DeferredCharge { wakeup: 1, charge: 2 }]
         );
         assert_eq!(found(&[charge(9), WAKEUP, charge(19), sleeps]), []);
     }
