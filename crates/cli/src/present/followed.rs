@@ -81,7 +81,7 @@ fn agreement_table(agreement: &[(Decision, Agreement)]) -> Table {
 }
 
 /// The share of the same decisions among those that the recording decides.
-pub(super) fn percent(agreement: &Agreement) -> Cell {
+fn percent(agreement: &Agreement) -> Cell {
     match agreement.decided() {
         0 => Cell::NotMeasured,
         decided => Cell::percent(agreement.same as f64 * 100.0 / decided as f64, 2),
