@@ -41,6 +41,24 @@ fn a_scheduler_follows_its_own_recording_and_another_one() {
     }
 }
 
+/// The verdict and the share that is decided head the screen; what the stamps leave open is no difference.
+#[test]
+fn the_first_lines_say_how_many_differ_and_how_many_are_decided() {
+    let files = Files::new();
+    let recording = files.path("bare.txt").display().to_string();
+    let load = "hackbench:1 + hogs:2";
+    let words = ["run", load, "--sched", "eevdf", "--cpus", "2", "--duration", "5ms"];
+    success(&[&words[..], &["--trace", &recording]].concat());
+    let said = success(&["follow", &recording, "--sched", "eevdf"]);
+    let first: Vec<&str> = said.lines().take(5).collect();
+    assert!(first[0].starts_with("the recording decides "), "{said}");
+    assert!(first[2].contains("--callbacks"), "{said}");
+    assert!(first.iter().any(|line| line.contains(": no decision of ")), "{said}");
+    let json = success(&["follow", &recording, "--sched", "eevdf", "--format", "json"]);
+    assert!(agreement(&json).iter().all(|(_, _, different)| *different == 0), "{json}");
+    assert!(first[..3].iter().all(|line| line.chars().count() <= 80), "{said}");
+}
+
 #[test]
 fn what_cannot_be_followed_is_refused_with_a_remedy() {
     let files = Files::new();

@@ -58,7 +58,7 @@ fn undecided(followed: &Followed, all: &Agreement) -> Option<Verdict> {
         run: String::new(),
         level: Level::Warning,
         text: format!("the recording decides {share:.1} % of {} decisions", all.total()),
-        details: vec![format!("its stamps are up to {error} late; {remedy}")],
+        details: vec![format!("its stamps are up to {error} late"), remedy.to_owned()],
     })
 }
 

@@ -46,10 +46,9 @@ impl Follower<'_> {
             (false, true) => {
                 Some("record it with --callbacks, which show when each decision was made")
             }
-            (false, false) => Some(
-                "record sched_stat_runtime, which has the clock of each decision (`fairground record`, \
-                 --calls, perf sched record), or a simulated run with --callbacks as text",
-            ),
+            (false, false) => {
+                Some("record sched_stat_runtime (`fairground record`, --calls, perf sched record)")
+            }
         }
     }
 
