@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fairground_realkernel::catalogue::{CatalogueError, verify_checksums, write_checksums};
+use fairground_realkernel::packages::{PackageError, verify_checksums, write_checksums};
 use fairground_realkernel::vm::GuestFile;
 use fairground_scratch::put_folder;
 
@@ -107,9 +107,9 @@ impl DebianProgram {
 }
 
 /// The text of an error of checksums says how a kernel is fetched again.
-fn damaged(root: &Path, error: &CatalogueError) -> String {
+fn damaged(root: &Path, error: &PackageError) -> String {
     let what = match error {
-        CatalogueError::Damaged { path } => {
+        PackageError::Damaged { path } => {
             format!("{} has changed since it was fetched", path.display())
         }
         other => other.to_string(),

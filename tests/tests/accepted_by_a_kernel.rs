@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::packages::Cache;
 use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, VmMode, run_command};
 use fairground_testing::unavailable;
 use fairground_tests::soak::{

@@ -6,7 +6,7 @@
 //!
 //! This crate depends on [`fairground_workload`] and [`fairground_trace`] only.
 
-pub mod catalogue;
+pub mod packages;
 pub mod channel;
 mod child;
 pub mod files;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::rig::{RUNNER, library};
 use fairground_realkernel::Outcome;
-use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::packages::Cache;
 use fairground_realkernel::vm::{VmConfig, run_in_vm};
 use fairground_testing::unavailable;
 use fairground_workload::from_spec;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairground_realkernel::catalogue::{Cache, CatalogueError};
+use fairground_realkernel::packages::{Cache, PackageError};
 use fairground_realkernel::channel::STDOUT_FILE;
 use fairground_realkernel::job::{
     Job, KernelInfo, OUTCOME_FILE, Outcome, RecordingJob, TRACE_FILE,
@@ -27,7 +27,7 @@ fn machine(name: &str, cpus: u32) -> Option<VmConfig> {
             config.program = Some(env!("CARGO_BIN_EXE_fairground-runner").into());
             Some(config)
         }
-        Err(error @ (CatalogueError::NotFetched { .. } | CatalogueError::NoQemu { .. })) => {
+        Err(error @ (PackageError::NotFetched { .. } | PackageError::NoQemu { .. })) => {
             unavailable("kernel", error);
             None
         }

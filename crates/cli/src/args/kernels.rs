@@ -10,7 +10,7 @@ pub(crate) enum KernelsCommand {
     List,
     /// Fetch kernels, and QEMU where the machine has none that is new enough, from Debian's archive into the cache
     Fetch {
-        /// Kernels (`6.1`, `newest-rt`) [default: all of the catalogue]
+        /// Kernels (`6.1`, `newest-rt`) [default: all that there are]
         names: Vec<String>,
     },
     /// Boot a kernel, describe it, and report the duration of each part; or run this program with other arguments in it
@@ -20,7 +20,7 @@ pub(crate) enum KernelsCommand {
 /// A machine to boot.
 #[derive(Debug, Args)]
 pub(crate) struct BootArgs {
-    /// The kernel: a name of the catalogue, fetched when it is not here, or the path of a bzImage (with a `/`)
+    /// The kernel: a name (`6.1`), fetched when it is not here, or the path of a bzImage (with a `/`)
     pub(crate) kernel: String,
 
     /// Virtual CPUs

@@ -1,10 +1,10 @@
-//! `kernels list|fetch|boot`: the catalogue of real kernels.
+//! `kernels list|fetch|boot`: real kernels, from packages.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fairground_realkernel::catalogue::{Cache, ENTRIES, Kernel};
+use fairground_realkernel::packages::{Cache, KERNEL_SERIES, Kernel};
 use fairground_realkernel::channel::STDOUT_FILE;
 use fairground_realkernel::job::KernelInfo;
 use fairground_realkernel::run::INFO_COMMAND;
@@ -46,7 +46,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
         .text("version", |kernel| kernel.version.clone())
         .text("sha256", |kernel| kernel.sha256.chars().take(16).collect::<String>())
         .table();
-    let mut known = Table::of("catalogue", "Kernels that can be fetched", ENTRIES)
+    let mut known = Table::of("catalogue", "Kernels that can be fetched", KERNEL_SERIES)
         .text("name", |entry| entry.name)
         .text("what_it_is", |entry| entry.what)
         .table();
@@ -66,7 +66,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
 
 fn fetch(cli: &Cli, names: &[String]) -> Result<(), Failure> {
     let cache = Cache::open().map_err(Failure::new)?;
-    let all: Vec<String> = ENTRIES.iter().map(|e| e.name.to_owned()).collect();
+    let all: Vec<String> = KERNEL_SERIES.iter().map(|e| e.name.to_owned()).collect();
     let mut say = saying(cli);
     let qemu = cache.qemu(&mut say).map_err(Failure::new)?;
     say(&format!("QEMU {} is here", qemu.version));

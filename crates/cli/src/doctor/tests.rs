@@ -6,7 +6,7 @@ use std::io::Write;
 
 use std::process::{Command, Stdio};
 
-use fairground_realkernel::catalogue::{Cache, Cached};
+use fairground_realkernel::packages::{Cache, Cached};
 use fairground_realkernel::job::KernelInfo;
 use tempfile::TempDir;
 

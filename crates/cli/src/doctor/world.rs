@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use fairground_policies::CLANG_VARIABLE;
-use fairground_realkernel::catalogue::{Cache, CatalogueError, Kernel, Qemu};
+use fairground_realkernel::packages::{Cache, PackageError, Kernel, Qemu};
 use fairground_realkernel::job::KernelInfo;
 use fairground_realkernel::tracefs;
 use fairground_realkernel::vm::VmConfig;
@@ -65,7 +65,7 @@ impl World {
     }
 
     /// QEMU 10 or newer.
-    pub(super) fn qemu(&self) -> Result<Qemu, CatalogueError> {
+    pub(super) fn qemu(&self) -> Result<Qemu, PackageError> {
         match &self.cache {
             Some(cache) => cache.cached_qemu_or_on(&self.path),
             None => Qemu::installed_on(&self.path),

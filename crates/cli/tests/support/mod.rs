@@ -11,7 +11,7 @@ pub(crate) mod terminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::packages::Cache;
 use fairground_testing::unavailable;
 use tempfile::TempDir;
 

@@ -17,7 +17,7 @@ pub(crate) const PCI_ID: (&str, &str) = ("0x1af4", "0x1110");
 pub(crate) const COMMAND_FILE: &str = "command.json";
 /// The program's path in the guest.
 pub(crate) const INIT: &str = "/init";
-/// The path of the kernel's configuration in the guest, if the catalogue has one; `/boot/config-RELEASE` links to it.
+/// The path of the kernel's configuration in the guest, if its package has one; `/boot/config-RELEASE` links to it.
 pub(crate) const KERNEL_CONFIG: &str = "/boot/config";
 /// The folder of a scheduler's loader in the guest.
 pub(crate) const LOADER_FOLDER: &str = "/loader";

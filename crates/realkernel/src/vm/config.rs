@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::deadlines::Deadlines;
 use super::error::VmError;
 use super::mode::VmMode;
-use crate::catalogue::{Kernel, Qemu};
+use crate::packages::{Kernel, Qemu};
 
 /// A virtual machine.
 #[derive(Clone, Debug)]
 pub struct VmConfig {
-    /// The machine's emulator ([`crate::catalogue::Cache::qemu`]).
+    /// The machine's emulator ([`crate::packages::Cache::qemu`]).
     pub qemu: Qemu,
-    /// The kernel ([`crate::catalogue::Cache::kernel`], [`Kernel::from_path`]).
+    /// The kernel ([`crate::packages::Cache::kernel`], [`Kernel::from_path`]).
     pub kernel: Kernel,
     /// Virtual CPUs, 1 to [`VmConfig::MAX_CPUS`].
     pub cpus: u32,

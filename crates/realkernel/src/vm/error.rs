@@ -58,7 +58,7 @@ pub enum VmError {
     Channel(String),
     /// The kernel or QEMU is missing.
     #[error(transparent)]
-    Catalogue(#[from] crate::catalogue::CatalogueError),
+    Package(#[from] crate::packages::PackageError),
 }
 
 impl VmError {

@@ -36,7 +36,7 @@ pub use progress::{Progress, Watch};
 
 use fairground_scratch::Folder;
 
-use crate::catalogue::Kernel;
+use crate::packages::Kernel;
 use crate::channel::{
     COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG, LOADER_FOLDER,
 };
@@ -155,7 +155,7 @@ fn with_config_remedy(message: String, kernel: &Kernel, is_of_loader: bool) -> S
         return message;
     }
     let name = &kernel.name;
-    let remedy = match kernel.is_of_catalogue() {
+    let remedy = match kernel.is_packaged() {
         true => format!(
             "the kernel {name} is in the cache without its configuration, which many schedulers \
              read: run `fairground kernels fetch {name}`"

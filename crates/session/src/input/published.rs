@@ -1,7 +1,7 @@
 //! Schedulers of the catalogue, by name: `NAME`, `NAME@VERSION`, with options `NAME:OPTION=VALUE:OPTION=VALUE`.
 
 use fairground_catalogue::{ENTRIES, Entry, Store};
-use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::packages::Cache;
 
 use super::{Profile, split_set};
 use crate::failure::Failure;

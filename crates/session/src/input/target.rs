@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fairground_machine::Setting;
-use fairground_realkernel::catalogue;
+use fairground_realkernel::packages;
 use fairground_realkernel::job::Knob;
 
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ pub enum Target {
     Sim,
     /// The kernel of this machine.
     Host,
-    /// A kernel in a virtual machine, by its name in the catalogue; empty when `--kernel` names a file.
+    /// a kernel in a virtual machine, by its name; empty when `--kernel` names a file.
     Vm(String),
 }
 
@@ -46,7 +46,7 @@ impl Target {
     /// Whether its kernel has sched_ext; true where that is not known before the boot.
     pub fn takes_schedulers(&self) -> bool {
         match self {
-            Target::Vm(kernel) => catalogue::takes_schedulers(kernel).unwrap_or(true),
+            Target::Vm(kernel) => packages::takes_schedulers(kernel).unwrap_or(true),
             Target::Sim | Target::Host => true,
         }
     }

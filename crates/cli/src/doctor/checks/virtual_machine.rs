@@ -1,6 +1,6 @@
 //! QEMU, kernels, the archive that they come from, KVM.
 
-use fairground_realkernel::catalogue::{CatalogueError, Reach, reach};
+use fairground_realkernel::packages::{PackageError, Reach, reach};
 use fairground_realkernel::files::read_text;
 use fairground_realkernel::vm::{NoKvm, kvm_opens, kvm_works};
 
@@ -27,14 +27,14 @@ fn archive(world: &World) -> Finding {
         Ok(Reach::NotTried) => Finding::not_measured(
             "apt and its keys are here; there is no apt-helper to try it with",
         ),
-        Err(CatalogueError::NoKeys { path }) => Finding::missing(
+        Err(PackageError::NoKeys { path }) => Finding::missing(
             format!("no keys of Debian's archive at {}", path.display()),
             install(world, Package::ArchiveKeys),
         ),
-        Err(CatalogueError::NoApt { program }) => {
+        Err(PackageError::NoApt { program }) => {
             Finding::missing(format!("no {program}: kernels come from Debian by apt"), OWN_KERNEL)
         }
-        Err(CatalogueError::NoNetwork { message: said, .. }) => {
+        Err(PackageError::NoNetwork { message: said, .. }) => {
             let why = said.lines().last().unwrap_or_default().trim().to_owned();
             let remedy =
                 "check the network, or apt's proxy (Acquire::http::Proxy in /etc/apt/apt.conf.d)";
@@ -57,8 +57,8 @@ fn qemu(world: &World) -> Finding {
         Ok(qemu) => Finding::ready(format!("{}: {}", qemu.version, qemu.program.display())),
         Err(error) => {
             let found = match error {
-                CatalogueError::NoQemu { found: None } => "no qemu-system-x86_64".to_owned(),
-                CatalogueError::NoQemu { found: Some(what) } => {
+                PackageError::NoQemu { found: None } => "no qemu-system-x86_64".to_owned(),
+                PackageError::NoQemu { found: Some(what) } => {
                     format!("{what}: it takes 10 or newer")
                 }
                 other => other.to_string(),

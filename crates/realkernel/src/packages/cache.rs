@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::entry::{ENTRIES, Entry, numbers};
+use super::series::{KERNEL_SERIES, KernelSeries, numbers};
 use super::kernel::hex_digest;
-use super::{CatalogueError, Kernel, Qemu, manifest};
+use super::{PackageError, Kernel, Qemu, manifest};
 
 /// The file that describes a fetched kernel.
 pub(super) const KERNEL_NOTE: &str = "kernel.json";
@@ -26,7 +26,7 @@ pub struct Cache {
 /// The description of a fetched kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cached {
-    /// Its name in the catalogue.
+    /// Its name: `6.1`, `7.2-rt`.
     pub name: String,
     /// Its release (`uname -r`).
     pub release: String,
@@ -55,13 +55,13 @@ impl Cache {
     /// # Errors
     ///
     /// None of these variables is set.
-    pub fn open() -> Result<Self, CatalogueError> {
+    pub fn open() -> Result<Self, PackageError> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         set("FAIRGROUND_CACHE")
             .or_else(|| set("XDG_CACHE_HOME").map(|c| c.join("fairground")))
             .or_else(|| set("HOME").map(|h| h.join(".cache/fairground")))
             .map(Self::at)
-            .ok_or(CatalogueError::NoCache)
+            .ok_or(PackageError::NoCache)
     }
 
     /// The cache in `folder`.
@@ -86,16 +86,16 @@ impl Cache {
         found
     }
 
-    /// A fetched kernel of the catalogue; `newest` is the newest of them.
+    /// A fetched kernel; `newest` is the newest of them.
     ///
     /// # Errors
     ///
     /// There is no such kernel, it has not been fetched, or its image is damaged.
-    pub fn cached_kernel(&self, name: &str) -> Result<Kernel, CatalogueError> {
-        let entry = find(name)?;
-        let matches = |c: &Cached| c.name == name || (entry.name == name && self.is_of(c, &entry));
+    pub fn cached_kernel(&self, name: &str) -> Result<Kernel, PackageError> {
+        let series = find(name)?;
+        let matches = |c: &Cached| c.name == name || (series.name == name && self.is_of(c, &series));
         let cached = self.kernels().into_iter().rfind(matches);
-        let cached = cached.ok_or_else(|| CatalogueError::NotFetched { name: name.to_owned() })?;
+        let cached = cached.ok_or_else(|| PackageError::NotFetched { name: name.to_owned() })?;
         self.load(&cached)
     }
 
@@ -104,7 +104,7 @@ impl Cache {
     /// # Errors
     ///
     /// There is neither.
-    pub fn cached_qemu(&self) -> Result<Qemu, CatalogueError> {
+    pub fn cached_qemu(&self) -> Result<Qemu, PackageError> {
         self.cached_qemu_or_on(&std::env::var_os("PATH").unwrap_or_default())
     }
 
@@ -113,7 +113,7 @@ impl Cache {
     /// # Errors
     ///
     /// There is neither.
-    pub fn cached_qemu_or_on(&self, path: &OsStr) -> Result<Qemu, CatalogueError> {
+    pub fn cached_qemu_or_on(&self, path: &OsStr) -> Result<Qemu, PackageError> {
         let installed = match Qemu::installed_on(path) {
             Ok(qemu) => return Ok(qemu),
             Err(error) => error,
@@ -122,7 +122,7 @@ impl Cache {
         let Ok(text) = fs::read(folder.join(QEMU_NOTE)) else { return Err(installed) };
         manifest::verify(&folder)?;
         let note: CachedQemu = serde_json::from_slice(&text)
-            .map_err(|_| CatalogueError::Damaged { path: folder.clone() })?;
+            .map_err(|_| PackageError::Damaged { path: folder.clone() })?;
         Qemu::fetched(&folder, &note.libraries)
     }
 
@@ -136,21 +136,21 @@ impl Cache {
         self.root.join("qemu")
     }
 
-    fn is_of(&self, cached: &Cached, entry: &Entry) -> bool {
-        let pinned = |name: &str| ENTRIES.iter().any(|e| e.series.is_some() && e.name == name);
-        entry.series.is_none()
+    fn is_of(&self, cached: &Cached, series: &KernelSeries) -> bool {
+        let pinned = |name: &str| KERNEL_SERIES.iter().any(|e| e.series.is_some() && e.name == name);
+        series.series.is_none()
             && !pinned(&cached.name)
-            && cached.name.ends_with("-rt") == (entry.flavour == "rt")
+            && cached.name.ends_with("-rt") == (series.flavour == "rt")
     }
 
     /// The kernel of a description, after a check of its image.
-    pub(super) fn load(&self, cached: &Cached) -> Result<Kernel, CatalogueError> {
+    pub(super) fn load(&self, cached: &Cached) -> Result<Kernel, PackageError> {
         let folder = self.kernel_folder(&cached.name);
         let image = folder.join("vmlinuz");
         let bytes = fs::read(&image)
-            .map_err(CatalogueError::io(format!("read the kernel {}", image.display())))?;
+            .map_err(PackageError::io(format!("read the kernel {}", image.display())))?;
         if hex_digest(&bytes) != cached.sha256 {
-            return Err(CatalogueError::Damaged { path: folder });
+            return Err(PackageError::Damaged { path: folder });
         }
         manifest::verify(&folder)?;
         let config = Some(folder.join(CONFIG)).filter(|c| c.is_file());
@@ -159,10 +159,10 @@ impl Cache {
     }
 }
 
-pub(super) fn find(name: &str) -> Result<Entry, CatalogueError> {
-    Entry::find(name).ok_or_else(|| CatalogueError::Unknown {
+pub(super) fn find(name: &str) -> Result<KernelSeries, PackageError> {
+    KernelSeries::find(name).ok_or_else(|| PackageError::Unknown {
         name: name.to_owned(),
-        known: ENTRIES.iter().map(|e| e.name.to_owned()).collect(),
+        known: KERNEL_SERIES.iter().map(|e| e.name.to_owned()).collect(),
     })
 }
 
@@ -207,7 +207,7 @@ mod tests {
         let (_folder, cache) = cache_with(&["6.1"]);
         fs::write(cache.kernel_folder("6.1").join("vmlinuz"), "half").expect("written");
         let error = cache.cached_kernel("6.1").expect_err("refused");
-        assert!(matches!(error, CatalogueError::Damaged { .. }), "{error}");
+        assert!(matches!(error, PackageError::Damaged { .. }), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use fairground_scratch::die_with_parent;
 
-use super::CatalogueError;
+use super::PackageError;
 
 /// The program's name.
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
@@ -37,7 +37,7 @@ impl Qemu {
     /// # Errors
     ///
     /// There is none, or it is older than 10.
-    pub fn installed() -> Result<Self, CatalogueError> {
+    pub fn installed() -> Result<Self, PackageError> {
         Self::installed_on(&env::var_os("PATH").unwrap_or_default())
     }
 
@@ -46,9 +46,9 @@ impl Qemu {
     /// # Errors
     ///
     /// There is none, or it is older than 10.
-    pub fn installed_on(path: &OsStr) -> Result<Self, CatalogueError> {
+    pub fn installed_on(path: &OsStr) -> Result<Self, PackageError> {
         let found = env::split_paths(path).map(|f| f.join(PROGRAM)).find(|p| p.is_file());
-        let program = found.ok_or(CatalogueError::NoQemu { found: None })?;
+        let program = found.ok_or(PackageError::NoQemu { found: None })?;
         Self::at(program, Vec::new(), Vec::new())
     }
 
@@ -57,7 +57,7 @@ impl Qemu {
         program: PathBuf,
         libraries: Vec<PathBuf>,
         firmware: Vec<PathBuf>,
-    ) -> Result<Self, CatalogueError> {
+    ) -> Result<Self, PackageError> {
         let mut qemu =
             Self { program, libraries, firmware, version: String::new(), has_sandbox: true };
         let version_of = |options: &[&str]| {
@@ -74,24 +74,24 @@ impl Qemu {
         let output = match output {
             Ok(output) if output.status.success() => output.stdout,
             Ok(output) => {
-                return Err(CatalogueError::NoQemu { found: Some(reason(&output.stderr)) });
+                return Err(PackageError::NoQemu { found: Some(reason(&output.stderr)) });
             }
-            Err(error) => return Err(CatalogueError::NoQemu { found: Some(error.to_string()) }),
+            Err(error) => return Err(PackageError::NoQemu { found: Some(error.to_string()) }),
         };
         let output = String::from_utf8_lossy(&output).into_owned();
-        let version = version(&output).ok_or_else(|| CatalogueError::NoQemu {
+        let version = version(&output).ok_or_else(|| PackageError::NoQemu {
             found: Some(output.lines().next().unwrap_or_default().to_owned()),
         })?;
         let major = version.split('.').next().and_then(|m| m.parse::<u32>().ok());
         if major.is_none_or(|major| major < OLDEST) {
-            return Err(CatalogueError::NoQemu { found: Some(format!("version {version}")) });
+            return Err(PackageError::NoQemu { found: Some(format!("version {version}")) });
         }
         qemu.version = version;
         Ok(qemu)
     }
 
     /// The one unpacked to `folder`.
-    pub(super) fn fetched(folder: &Path, libraries: &[String]) -> Result<Self, CatalogueError> {
+    pub(super) fn fetched(folder: &Path, libraries: &[String]) -> Result<Self, PackageError> {
         let program = folder.join("usr/bin").join(PROGRAM);
         let firmware = ["usr/share/qemu", "usr/share/seabios"].map(|f| folder.join(f)).into();
         Self::at(program, libraries.iter().map(|f| folder.join(f)).collect(), firmware)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fairground_scratch::{Folder, die_with_parent};
 
-use super::CatalogueError;
+use super::PackageError;
 use super::apt::{KEYRING, MIRROR};
 
 /// The programs that fetch and unpack packages.
@@ -37,14 +37,14 @@ pub enum Reach {
 /// # Errors
 ///
 /// What is missing: programs, keys, network.
-pub fn reach(root: &Path, path: &OsStr) -> Result<Reach, CatalogueError> {
+pub fn reach(root: &Path, path: &OsStr) -> Result<Reach, PackageError> {
     let is_here = |program: &str| env::split_paths(path).any(|f| f.join(program).is_file());
     if let Some(program) = PROGRAMS.iter().find(|program| !is_here(program)) {
-        return Err(CatalogueError::NoApt { program: (*program).to_owned() });
+        return Err(PackageError::NoApt { program: (*program).to_owned() });
     }
     let keys = root.join(KEYRING.trim_start_matches('/'));
     if !keys.is_file() {
-        return Err(CatalogueError::NoKeys { path: keys });
+        return Err(PackageError::NoKeys { path: keys });
     }
     let helper = root.join(HELPER);
     if !helper.is_file() {
@@ -53,11 +53,11 @@ pub fn reach(root: &Path, path: &OsStr) -> Result<Reach, CatalogueError> {
     download(&helper).map(|()| Reach::Proven)
 }
 
-fn download(helper: &Path) -> Result<(), CatalogueError> {
+fn download(helper: &Path) -> Result<(), PackageError> {
     let what = format!("download {MIRROR}/{FILE}");
-    let folder = Folder::new().map_err(CatalogueError::io("make a temporary folder"))?;
+    let folder = Folder::new().map_err(PackageError::io("make a temporary folder"))?;
     let words = folder.path().join("words");
-    let file = File::create(&words).map_err(CatalogueError::io("make a temporary file"))?;
+    let file = File::create(&words).map_err(PackageError::io("make a temporary file"))?;
     let mut command = Command::new(helper);
     command.args(["-o", "Acquire::http::Timeout=3", "-o", "Acquire::Retries=0"]);
     command.args(["-o", "APT::Sandbox::User="]).arg("download-file");
@@ -65,13 +65,13 @@ fn download(helper: &Path) -> Result<(), CatalogueError> {
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
     die_with_parent(&mut command);
     let child =
-        command.spawn().map_err(CatalogueError::io(format!("start {}", helper.display())))?;
-    let message = match ended(child).map_err(CatalogueError::io("wait for apt-helper"))? {
+        command.spawn().map_err(PackageError::io(format!("start {}", helper.display())))?;
+    let message = match ended(child).map_err(PackageError::io("wait for apt-helper"))? {
         Some(true) => return Ok(()),
         Some(false) => std::fs::read_to_string(&words).unwrap_or_default().trim().to_owned(),
         None => format!("no answer within {} s", DEADLINE.as_secs()),
     };
-    Err(CatalogueError::NoNetwork { what, message })
+    Err(PackageError::NoNetwork { what, message })
 }
 
 /// Whether a child succeeded; `None`: it was killed at the time limit.

@@ -12,17 +12,17 @@ use serde::Serialize;
 
 use super::apt::{self, Archive, Package};
 use super::cache::{CONFIG, Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
-use super::entry::{Entry, KernelPackage};
+use super::series::{KernelSeries, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
-use super::{CatalogueError, Kernel, Qemu, make_folder, manifest, read, write};
+use super::{PackageError, Kernel, Qemu, make_folder, manifest, read, write};
 
 /// The suites of QEMU and its libraries: one release, so that they are compatible.
 const QEMU_SUITES: [&str; 1] = ["trixie"];
 const QEMU_PACKAGE: &str = "qemu-system-x86";
 
 impl Cache {
-    /// A kernel of the catalogue; fetches it if necessary. Calls `report` with progress messages.
+    /// A kernel by its name; fetches it if necessary. Calls `report` with progress messages.
     ///
     /// # Errors
     ///
@@ -31,14 +31,14 @@ impl Cache {
         &self,
         name: &str,
         report: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, CatalogueError> {
+    ) -> Result<Kernel, PackageError> {
         match self.cached_kernel(name) {
-            Err(CatalogueError::NotFetched { .. }) => self.fetch_kernel(name, report),
+            Err(PackageError::NotFetched { .. }) => self.fetch_kernel(name, report),
             other => other,
         }
     }
 
-    /// Fetches the latest version of a kernel of the catalogue, and what a fetched one lacks: its configuration.
+    /// Fetches the latest version of a kernel, and what a fetched one lacks: its configuration.
     ///
     /// # Errors
     ///
@@ -47,7 +47,7 @@ impl Cache {
         &self,
         name: &str,
         report: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, CatalogueError> {
+    ) -> Result<Kernel, PackageError> {
         let cached = kernel(self, &find(name)?, name, report)?;
         self.load(&cached)
     }
@@ -57,9 +57,9 @@ impl Cache {
     /// # Errors
     ///
     /// It cannot be fetched.
-    pub fn qemu(&self, report: &mut dyn FnMut(&str)) -> Result<Qemu, CatalogueError> {
+    pub fn qemu(&self, report: &mut dyn FnMut(&str)) -> Result<Qemu, PackageError> {
         match self.cached_qemu() {
-            Err(CatalogueError::NoQemu { .. }) => {
+            Err(PackageError::NoQemu { .. }) => {
                 qemu(self, report)?;
                 self.cached_qemu()
             }
@@ -68,24 +68,24 @@ impl Cache {
     }
 }
 
-/// Fetches the kernel of `entry`; its version determines its name.
+/// Fetches the kernel of a series; its version determines its name.
 fn kernel(
     cache: &Cache,
-    entry: &Entry,
+    series: &KernelSeries,
     requested: &str,
     report: &mut dyn FnMut(&str),
-) -> Result<Cached, CatalogueError> {
+) -> Result<Cached, PackageError> {
     let _lock = lock(cache, report)?;
-    let archive = update(cache, entry.suites, report)?;
+    let archive = update(cache, series.suites, report)?;
     let names = archive.names("linux-")?;
-    let chosen = entry.choose(&names).ok_or_else(|| CatalogueError::Gone {
+    let chosen = series.choose(&names).ok_or_else(|| PackageError::Gone {
         name: requested.to_owned(),
-        newest: format!("no such kernel in Debian's {}", entry.suites.join(", ")),
+        newest: format!("no such kernel in Debian's {}", series.suites.join(", ")),
     })?;
-    let name = entry.cache_name(&chosen.series);
-    if requested != entry.name && requested != name {
-        let newest = format!("Debian's {} has {name} now", entry.suites.join(", "));
-        return Err(CatalogueError::Gone { name: requested.to_owned(), newest });
+    let name = series.cache_name(&chosen.series);
+    if requested != series.name && requested != name {
+        let newest = format!("Debian's {} has {name} now", series.suites.join(", "));
+        return Err(PackageError::Gone { name: requested.to_owned(), newest });
     }
     let package = archive.package(&chosen.package)?;
     if let Some(here) = is_here(cache, &name, &package.sha256) {
@@ -146,12 +146,12 @@ impl Source<'_> {
         wanted: &[&str],
         scratch: &Path,
         report: &mut dyn FnMut(&str),
-    ) -> Result<PathBuf, CatalogueError> {
+    ) -> Result<PathBuf, PackageError> {
         report(&format!("fetching {} {}", package.name, package.version));
         make_folder(scratch)?;
         let deb = self.archive.download(&package.name, scratch)?;
         if hex_digest(&read(&deb)?) != package.sha256 {
-            return Err(CatalogueError::Damaged { path: deb });
+            return Err(PackageError::Damaged { path: deb });
         }
         let unpacked = scratch.join("unpacked");
         apt::unpack(&deb, wanted, &unpacked)?;
@@ -165,7 +165,7 @@ impl Source<'_> {
         folder: &Path,
         scratch: &Path,
         report: &mut dyn FnMut(&str),
-    ) -> Result<(), CatalogueError> {
+    ) -> Result<(), PackageError> {
         let release = &self.chosen.release;
         let without = || {
             format!(
@@ -185,7 +185,7 @@ impl Source<'_> {
         // Complete or absent: the kernel may be in use meanwhile.
         let (target, text) = (folder.join(CONFIG), read(&config)?);
         write_whole(&target, |out| out.write_all(&text))
-            .map_err(CatalogueError::io(format!("write {}", target.display())))
+            .map_err(PackageError::io(format!("write {}", target.display())))
     }
 }
 
@@ -200,7 +200,7 @@ fn config_of(unpacked: &Path, release: &str) -> Option<PathBuf> {
 }
 
 /// Fetches QEMU with all dependencies, including the C library.
-fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), CatalogueError> {
+fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
     let _lock = lock(cache, report)?;
     let archive = update(cache, &QEMU_SUITES, report)?;
     let package = archive.package(QEMU_PACKAGE)?;
@@ -238,13 +238,13 @@ fn update(
     cache: &Cache,
     suites: &[&str],
     report: &mut dyn FnMut(&str),
-) -> Result<Archive, CatalogueError> {
+) -> Result<Archive, PackageError> {
     report(&format!("asking Debian's archive about {}", suites.join(", ")));
     Archive::update(cache.root().join("apt").join(suites.join("+")), suites)
 }
 
 /// Moves the image and the configuration to their names in the cache; returns the image's digest.
-fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<String, CatalogueError> {
+fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<String, PackageError> {
     let release = &chosen.release;
     let modules = unpacked.join("usr/lib/modules").join(release);
     let modules_before = unpacked.join("lib/modules").join(release);
@@ -255,7 +255,7 @@ fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<Strin
         boot.join(format!("vmlinuz-{release}")),
         modules_before.join("vmlinuz"),
     ]);
-    let lost = || CatalogueError::NoKernel { path: PathBuf::from(&chosen.package) };
+    let lost = || PackageError::NoKernel { path: PathBuf::from(&chosen.package) };
     let bytes = read(&image.ok_or_else(lost)?)?;
     if !is_bzimage(&bytes) {
         return Err(lost());
@@ -286,13 +286,13 @@ fn library_folders(root: &Path) -> Vec<String> {
 }
 
 /// Puts a complete folder in its place; replaces an existing one.
-fn put_in_place(made: &Path, target: &Path) -> Result<(), CatalogueError> {
+fn put_in_place(made: &Path, target: &Path) -> Result<(), PackageError> {
     put_folder(made, target)
-        .map_err(CatalogueError::io(format!("put what was fetched into {}", target.display())))
+        .map_err(PackageError::io(format!("put what was fetched into {}", target.display())))
 }
 
 /// A temporary folder in the cache, removed when dropped. Removes those of killed processes first.
-fn scratch(cache: &Cache) -> Result<Folder, CatalogueError> {
+fn scratch(cache: &Cache) -> Result<Folder, PackageError> {
     const PREFIX: &str = ".fetch-";
     let root = cache.root();
     // The lock is held, so no living process uses one.
@@ -302,13 +302,13 @@ fn scratch(cache: &Cache) -> Result<Folder, CatalogueError> {
         }
     }
     Folder::within(root, PREFIX)
-        .map_err(CatalogueError::io(format!("make a folder in {}", root.display())))
+        .map_err(PackageError::io(format!("make a folder in {}", root.display())))
 }
 
 /// Takes the cache's lock; reports and waits if another process holds it.
-fn lock(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Flock<File>, CatalogueError> {
+fn lock(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Flock<File>, PackageError> {
     let path = cache.root().join("lock");
-    let fail = || CatalogueError::io(format!("lock {}", path.display()));
+    let fail = || PackageError::io(format!("lock {}", path.display()));
     fs::create_dir_all(cache.root()).map_err(fail())?;
     let file = File::create(&path).map_err(fail())?;
     match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -322,7 +322,7 @@ fn lock(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Flock<File>, Cata
 }
 
 /// Writes the description of what was fetched.
-fn write_note(path: &Path, note: &impl Serialize) -> Result<(), CatalogueError> {
+fn write_note(path: &Path, note: &impl Serialize) -> Result<(), PackageError> {
     let text =
         serde_json::to_vec_pretty(note).expect("a note has only fields of text and lists of it");
     write(path, text)

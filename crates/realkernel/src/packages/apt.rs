@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fairground_scratch::die_with_parent;
 
-use super::{CatalogueError, make_folder, write};
+use super::{PackageError, make_folder, write};
 
 pub(super) const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
@@ -36,9 +36,9 @@ pub(super) struct Package {
 
 impl Archive {
     /// The archive of `suites` (`bookworm`, `bookworm-security`, …), with its lists under `folder`, updated.
-    pub(super) fn update(folder: PathBuf, suites: &[&str]) -> Result<Self, CatalogueError> {
+    pub(super) fn update(folder: PathBuf, suites: &[&str]) -> Result<Self, PackageError> {
         if !Path::new(KEYRING).is_file() {
-            return Err(CatalogueError::NoKeys { path: KEYRING.into() });
+            return Err(PackageError::NoKeys { path: KEYRING.into() });
         }
         for part in ["lists/partial", "archives/partial"] {
             make_folder(&folder.join(part))?;
@@ -57,33 +57,33 @@ impl Archive {
     }
 
     /// The names of packages that start with `prefix`.
-    pub(super) fn names(&self, prefix: &str) -> Result<Vec<String>, CatalogueError> {
+    pub(super) fn names(&self, prefix: &str) -> Result<Vec<String>, PackageError> {
         let text = self.run("apt-cache", &["pkgnames", prefix])?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// The newest version of a package.
-    pub(super) fn package(&self, name: &str) -> Result<Package, CatalogueError> {
+    pub(super) fn package(&self, name: &str) -> Result<Package, PackageError> {
         let text = self.run("apt-cache", &["show", "--no-all-versions", name])?;
-        parse_package(&text).ok_or_else(|| CatalogueError::Apt {
+        parse_package(&text).ok_or_else(|| PackageError::Apt {
             what: format!("apt-cache show {name}"),
             message: "its output has no version or no SHA256".to_owned(),
         })
     }
 
     /// Downloads one package to `folder`; returns its file.
-    pub(super) fn download(&self, name: &str, folder: &Path) -> Result<PathBuf, CatalogueError> {
+    pub(super) fn download(&self, name: &str, folder: &Path) -> Result<PathBuf, PackageError> {
         let mut command = self.command("apt-get");
         command.args(["download", name]).current_dir(folder);
         run(command, &format!("apt-get download {name}"))?;
-        debs(folder)?.pop().ok_or_else(|| CatalogueError::Apt {
+        debs(folder)?.pop().ok_or_else(|| PackageError::Apt {
             what: format!("apt-get download {name}"),
             message: "it wrote no file".to_owned(),
         })
     }
 
     /// Downloads a package with all its dependencies, including the C library; returns their files.
-    pub(super) fn download_closure(&self, name: &str) -> Result<Vec<PathBuf>, CatalogueError> {
+    pub(super) fn download_closure(&self, name: &str) -> Result<Vec<PathBuf>, PackageError> {
         let flags = ["install", "--download-only", "--no-install-recommends", "-y", name];
         self.run("apt-get", &flags)?;
         debs(&self.folder.join("archives"))
@@ -95,7 +95,7 @@ impl Archive {
         let _ = fs::remove_dir_all(self.folder.join("archives"));
     }
 
-    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, CatalogueError> {
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, PackageError> {
         let mut command = self.command(program);
         command.args(arguments);
         run(command, &format!("{program} {}", arguments.join(" ")))
@@ -130,9 +130,9 @@ impl Archive {
 }
 
 /// Unpacks the files of a package whose path matches one of `wanted` to `folder`.
-pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), CatalogueError> {
+pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), PackageError> {
     let what = format!("unpack {}", deb.display());
-    fs::create_dir_all(folder).map_err(CatalogueError::io(what.clone()))?;
+    fs::create_dir_all(folder).map_err(PackageError::io(what.clone()))?;
     let mut command = Command::new("dpkg-deb");
     command.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped());
     die_with_parent(&mut command);
@@ -144,12 +144,12 @@ pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), C
     die_with_parent(&mut tar);
     // tar fails if a pattern has no match; the caller checks for the required files.
     let tarred = tar.status().map_err(|e| missing("tar", &e));
-    let listed = list.wait().map_err(CatalogueError::io(what.clone()))?;
+    let listed = list.wait().map_err(PackageError::io(what.clone()))?;
     tarred?;
     if listed.success() {
         return Ok(());
     }
-    Err(CatalogueError::Apt { what, message: format!("dpkg-deb: {listed}") })
+    Err(PackageError::Apt { what, message: format!("dpkg-deb: {listed}") })
 }
 
 /// The lines of a source list.
@@ -173,8 +173,8 @@ fn parse_package(text: &str) -> Option<Package> {
 }
 
 /// The package files in a folder, sorted by name.
-fn debs(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
-    let fail = || CatalogueError::io(format!("read {}", folder.display()));
+fn debs(folder: &Path) -> Result<Vec<PathBuf>, PackageError> {
+    let fail = || PackageError::io(format!("read {}", folder.display()));
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(fail())? {
         let path = entry.map_err(fail())?.path();
@@ -186,7 +186,7 @@ fn debs(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     Ok(found)
 }
 
-fn run(mut command: Command, what: &str) -> Result<String, CatalogueError> {
+fn run(mut command: Command, what: &str) -> Result<String, PackageError> {
     let program = command.get_program().to_string_lossy().into_owned();
     die_with_parent(&mut command);
     let output = command.stdin(Stdio::null()).output().map_err(|e| missing(&program, &e))?;
@@ -197,16 +197,16 @@ fn run(mut command: Command, what: &str) -> Result<String, CatalogueError> {
     let network =
         ["Could not resolve", "Temporary failure", "Unable to connect", "Failed to fetch"];
     if network.iter().any(|words| message.contains(words)) {
-        return Err(CatalogueError::NoNetwork { what: what.to_owned(), message });
+        return Err(PackageError::NoNetwork { what: what.to_owned(), message });
     }
-    Err(CatalogueError::Apt { what: what.to_owned(), message })
+    Err(PackageError::Apt { what: what.to_owned(), message })
 }
 
-fn missing(program: &str, error: &std::io::Error) -> CatalogueError {
+fn missing(program: &str, error: &std::io::Error) -> PackageError {
     if error.kind() == std::io::ErrorKind::NotFound {
-        return CatalogueError::NoApt { program: program.to_owned() };
+        return PackageError::NoApt { program: program.to_owned() };
     }
-    CatalogueError::Apt { what: program.to_owned(), message: error.to_string() }
+    PackageError::Apt { what: program.to_owned(), message: error.to_string() }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The entries of the catalogue: series of kernels, and the Debian suites that contain them.
+//! The series of kernels that can be fetched, and the Debian suites that contain them.
 
-/// An entry of the catalogue.
+/// A series of kernels in Debian's archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct KernelSeries {
     /// Its name: `6.1`, `newest-rt`.
     pub name: &'static str,
     /// Its purpose.
@@ -17,9 +17,9 @@ pub struct Entry {
     pub(super) suites: &'static [&'static str],
 }
 
-/// The catalogue.
-pub const ENTRIES: [Entry; 4] = [
-    Entry {
+/// The series that can be fetched.
+pub const KERNEL_SERIES: [KernelSeries; 4] = [
+    KernelSeries {
         name: "6.1",
         what: "the last line with CFS that Debian ships (bookworm)",
         sched_ext: false,
@@ -27,7 +27,7 @@ pub const ENTRIES: [Entry; 4] = [
         flavour: "cloud",
         suites: &["bookworm", "bookworm-security"],
     },
-    Entry {
+    KernelSeries {
         name: "6.12",
         what: "EEVDF (trixie); sched_ext is off in this build",
         sched_ext: false,
@@ -35,7 +35,7 @@ pub const ENTRIES: [Entry; 4] = [
         flavour: "cloud",
         suites: &["trixie", "trixie-security"],
     },
-    Entry {
+    KernelSeries {
         name: "newest",
         what: "the newest that Debian has (sid): EEVDF and sched_ext",
         sched_ext: true,
@@ -43,7 +43,7 @@ pub const ENTRIES: [Entry; 4] = [
         flavour: "cloud",
         suites: &["sid"],
     },
-    Entry {
+    KernelSeries {
         name: "newest-rt",
         what: "the same with PREEMPT_RT",
         sched_ext: true,
@@ -53,9 +53,9 @@ pub const ENTRIES: [Entry; 4] = [
     },
 ];
 
-/// Whether a kernel supports sched_ext, by its name in the catalogue.
+/// Whether a kernel supports sched_ext, by its name.
 pub fn takes_schedulers(name: &str) -> Option<bool> {
-    Entry::find(name).map(|entry| entry.sched_ext)
+    KernelSeries::find(name).map(|series| series.sched_ext)
 }
 
 /// A package with a kernel.
@@ -69,17 +69,17 @@ pub(super) struct KernelPackage {
     pub(super) series: String,
 }
 
-impl Entry {
-    /// The entry named `name`, or the newest entry for a series (`7.2`, `7.2-rt`).
+impl KernelSeries {
+    /// The series named `name`, or the newest for one of that number (`7.2`, `7.2-rt`).
     pub(super) fn find(name: &str) -> Option<Self> {
-        let exact = ENTRIES.iter().find(|e| e.name == name).copied();
+        let exact = KERNEL_SERIES.iter().find(|e| e.name == name).copied();
         exact.or_else(|| {
             let (series, newest) = match name.strip_suffix("-rt") {
                 Some(series) => (series, "newest-rt"),
                 None => (name, "newest"),
             };
             series_parts(series)?;
-            ENTRIES.iter().find(|e| e.name == newest).copied()
+            KERNEL_SERIES.iter().find(|e| e.name == newest).copied()
         })
     }
 
@@ -91,7 +91,7 @@ impl Entry {
         }
     }
 
-    /// The package with the highest version of the entry's series and build.
+    /// The package with the highest version of this series and build.
     pub(super) fn choose(&self, names: &[String]) -> Option<KernelPackage> {
         let mut found: Vec<KernelPackage> = names
             .iter()
@@ -146,7 +146,7 @@ mod tests {
 
     fn choose(entry: &str, names: &[&str]) -> Option<String> {
         let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-        Entry::find(entry)?.choose(&names).map(|k| k.package)
+        KernelSeries::find(entry)?.choose(&names).map(|k| k.package)
     }
 
     const BOOKWORM: [&str; 7] = [
@@ -187,7 +187,7 @@ mod tests {
     fn the_configuration_is_that_of_the_same_build() {
         let config = |entry: &str, names: &[&str]| {
             let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-            Entry::find(entry)?.choose(&names)?.config_package(&names)
+            KernelSeries::find(entry)?.choose(&names)?.config_package(&names)
         };
         assert_eq!(config("newest", &SID).as_deref(), Some("linux-base-7.2.13+deb14-cloud-amd64"));
         assert_eq!(config("7.2-rt", &SID).as_deref(), Some("linux-base-7.2.13+deb14-rt-amd64"));
@@ -197,15 +197,15 @@ mod tests {
     #[test]
     fn a_series_is_no_other_series() {
         assert_eq!(choose("6.12", &BOOKWORM), None);
-        assert_eq!(Entry::find("6.1").map(|e| e.cache_name("6.1")).as_deref(), Some("6.1"));
+        assert_eq!(KernelSeries::find("6.1").map(|e| e.cache_name("6.1")).as_deref(), Some("6.1"));
         assert_eq!(
-            Entry::find("newest-rt").map(|e| e.cache_name("7.2")).as_deref(),
+            KernelSeries::find("newest-rt").map(|e| e.cache_name("7.2")).as_deref(),
             Some("7.2-rt")
         );
     }
 
     #[test]
-    fn the_catalogue_knows_which_kernels_take_schedulers() {
+    fn the_names_say_which_kernels_take_schedulers() {
         let known = ["6.1", "6.12", "newest", "7.2", "7.2-rt", "fish"].map(takes_schedulers);
         assert_eq!(known, [Some(false), Some(false), Some(true), Some(true), Some(true), None]);
     }
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_name_that_is_no_series_is_unknown() {
         for name in ["", "fish", "6", "6.x", "6.1.2", "../6.1", "-rt"] {
-            assert_eq!(Entry::find(name), None, "{name:?}");
+            assert_eq!(KernelSeries::find(name), None, "{name:?}");
         }
     }
 }

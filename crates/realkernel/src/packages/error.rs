@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 /// Why a kernel or QEMU is not available.
 #[derive(Debug, thiserror::Error)]
-pub enum CatalogueError {
+pub enum PackageError {
     /// No folder for the cache.
     #[error(
         "no folder for kernels: set FAIRGROUND_CACHE (or HOME) to a folder that can be written"
     )]
     NoCache,
     /// No kernel of this name.
-    #[error("no kernel `{name}` in the catalogue: available: {}; use the path of a bzImage for \
+    #[error("no kernel `{name}` can be fetched: available: {}; use the path of a bzImage for \
              your own kernel", .known.join(", "))]
     Unknown {
         /// The requested name.
         name: String,
-        /// The names in the catalogue.
+        /// The names of those that there are.
         known: Vec<String>,
     },
-    /// A kernel of the catalogue that is not in the cache.
+    /// A kernel that can be fetched and is not in the cache.
     #[error("the kernel {name} has not been fetched: run `fairground kernels fetch {name}`")]
     NotFetched {
         /// The kernel.
@@ -106,7 +106,7 @@ pub enum CatalogueError {
     },
 }
 
-impl CatalogueError {
+impl PackageError {
     /// Converts an I/O error of the operation `what`.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();

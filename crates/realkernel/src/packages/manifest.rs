@@ -17,7 +17,7 @@ use fairground_scratch::write_whole;
 use serde::{Deserialize, Serialize};
 
 use super::kernel::hex_digest;
-use super::{CatalogueError, read};
+use super::{PackageError, read};
 use crate::files::{PROGRAM_BYTES_MAX, read_file};
 
 /// The file with the checksums.
@@ -27,7 +27,7 @@ const DEPTH_MAX: usize = 16;
 
 /// A file's checksum, and what it was when it was last compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct RecordedFile {
     sha256: String,
     stamp: Stamp,
 }
@@ -54,17 +54,17 @@ impl Stamp {
     }
 }
 
-type Files = BTreeMap<PathBuf, Known>;
+type Files = BTreeMap<PathBuf, RecordedFile>;
 
 /// Writes the checksums of the files that are in a folder.
 ///
 /// # Errors
 /// A file cannot be read, or the checksums cannot be written.
-pub fn write(folder: &Path) -> Result<(), CatalogueError> {
+pub fn write(folder: &Path) -> Result<(), PackageError> {
     let mut files = Files::new();
     for (path, stamp) in listed(folder)? {
         let sha256 = digest(&folder.join(&path))?;
-        files.insert(path, Known { sha256, stamp });
+        files.insert(path, RecordedFile { sha256, stamp });
     }
     store(folder, &files)
 }
@@ -73,14 +73,14 @@ pub fn write(folder: &Path) -> Result<(), CatalogueError> {
 ///
 /// # Errors
 /// The file that has changed, is missing, or has been added.
-pub fn verify(folder: &Path) -> Result<(), CatalogueError> {
+pub fn verify(folder: &Path) -> Result<(), PackageError> {
     let path = folder.join(NAME);
     if !path.exists() {
         // Where the cache cannot be written, there is nothing to compare with.
         let _ = write(folder);
         return Ok(());
     }
-    let damaged = |path: &Path| CatalogueError::Damaged { path: folder.join(path) };
+    let damaged = |path: &Path| PackageError::Damaged { path: folder.join(path) };
     let mut files: Files =
         serde_json::from_slice(&read(&path)?).map_err(|_| damaged(Path::new(NAME)))?;
     let here: BTreeMap<PathBuf, Stamp> = listed(folder)?.into_iter().collect();
@@ -106,16 +106,16 @@ pub fn verify(folder: &Path) -> Result<(), CatalogueError> {
     Ok(())
 }
 
-fn store(folder: &Path, files: &Files) -> Result<(), CatalogueError> {
+fn store(folder: &Path, files: &Files) -> Result<(), PackageError> {
     let path = folder.join(NAME);
     let text = serde_json::to_vec(files).expect("paths of packages are text");
     write_whole(&path, |out| out.write_all(&text))
-        .map_err(CatalogueError::io(format!("write {}", path.display())))
+        .map_err(PackageError::io(format!("write {}", path.display())))
 }
 
 /// The SHA-256 of a file, or of the text of a symbolic link.
-fn digest(path: &Path) -> Result<String, CatalogueError> {
-    let fail = || CatalogueError::io(format!("read {}", path.display()));
+fn digest(path: &Path) -> Result<String, PackageError> {
+    let fail = || PackageError::io(format!("read {}", path.display()));
     if path.is_symlink() {
         let target = fs::read_link(path).map_err(fail())?;
         return Ok(hex_digest(target.as_os_str().as_encoded_bytes()));
@@ -124,10 +124,10 @@ fn digest(path: &Path) -> Result<String, CatalogueError> {
 }
 
 /// The files and symbolic links below a folder, relative to it.
-fn listed(folder: &Path) -> Result<Vec<(PathBuf, Stamp)>, CatalogueError> {
+fn listed(folder: &Path) -> Result<Vec<(PathBuf, Stamp)>, PackageError> {
     let mut found = Vec::new();
     list(folder, Path::new(""), DEPTH_MAX, &mut found)
-        .map_err(CatalogueError::io(format!("read {}", folder.display())))?;
+        .map_err(PackageError::io(format!("read {}", folder.display())))?;
     Ok(found)
 }
 

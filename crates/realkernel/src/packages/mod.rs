@@ -1,4 +1,4 @@
-//! The catalogue: kernels and QEMU from Debian, through apt, in a cache.
+//! Kernel packages: kernels and QEMU from Debian, through apt, in a cache.
 //!
 //! ```text
 //! CACHE/kernels/6.1/{vmlinuz,config,kernel.json}  complete or absent: created under another name, then put in place
@@ -10,7 +10,7 @@
 
 mod apt;
 mod cache;
-mod entry;
+mod series;
 mod error;
 mod fetch;
 mod kernel;
@@ -19,8 +19,8 @@ mod qemu;
 mod reach;
 
 pub use cache::{Cache, Cached};
-pub use entry::{ENTRIES, Entry, takes_schedulers};
-pub use error::CatalogueError;
+pub use series::{KERNEL_SERIES, KernelSeries, takes_schedulers};
+pub use error::PackageError;
 pub use kernel::Kernel;
 pub use manifest::{verify as verify_checksums, write as write_checksums};
 pub use qemu::Qemu;
@@ -29,14 +29,14 @@ pub use reach::{Reach, reach};
 use std::fs;
 use std::path::Path;
 
-fn read(path: &Path) -> Result<Vec<u8>, CatalogueError> {
-    fs::read(path).map_err(CatalogueError::io(format!("read {}", path.display())))
+fn read(path: &Path) -> Result<Vec<u8>, PackageError> {
+    fs::read(path).map_err(PackageError::io(format!("read {}", path.display())))
 }
 
-fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CatalogueError> {
-    fs::write(path, bytes).map_err(CatalogueError::io(format!("write {}", path.display())))
+fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), PackageError> {
+    fs::write(path, bytes).map_err(PackageError::io(format!("write {}", path.display())))
 }
 
-fn make_folder(path: &Path) -> Result<(), CatalogueError> {
-    fs::create_dir_all(path).map_err(CatalogueError::io(format!("make {}", path.display())))
+fn make_folder(path: &Path) -> Result<(), PackageError> {
+    fs::create_dir_all(path).map_err(PackageError::io(format!("make {}", path.display())))
 }

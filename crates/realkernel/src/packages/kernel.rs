@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::CatalogueError;
+use super::PackageError;
 use crate::files::{PROGRAM_BYTES_MAX, read_file};
 
 /// A bootable kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its name in the catalogue (`6.1`, `7.2-rt`), or its path.
+    /// Its name (`6.1`, `7.2-rt`), or its path.
     pub name: String,
     /// Its bzImage.
     pub image: PathBuf,
@@ -26,11 +26,11 @@ impl Kernel {
     /// # Errors
     ///
     /// It cannot be read or is not a bzImage.
-    pub fn from_path(path: &Path) -> Result<Self, CatalogueError> {
+    pub fn from_path(path: &Path) -> Result<Self, PackageError> {
         let bytes = read_file(path, PROGRAM_BYTES_MAX)
-            .map_err(CatalogueError::io(format!("read the kernel {}", path.display())))?;
+            .map_err(PackageError::io(format!("read the kernel {}", path.display())))?;
         if !is_bzimage(&bytes) {
-            return Err(CatalogueError::NoKernel { path: path.to_owned() });
+            return Err(PackageError::NoKernel { path: path.to_owned() });
         }
         let beside = |name: &str| path.parent().map(|f| f.join(name)).filter(|c| c.is_file());
         Ok(Self {
@@ -45,17 +45,17 @@ impl Kernel {
     ///
     /// # Errors
     /// It cannot be read, or it has changed meanwhile.
-    pub fn read(&self) -> Result<Vec<u8>, CatalogueError> {
+    pub fn read(&self) -> Result<Vec<u8>, PackageError> {
         let bytes = read_file(&self.image, PROGRAM_BYTES_MAX)
-            .map_err(CatalogueError::io(format!("read the kernel {}", self.image.display())))?;
+            .map_err(PackageError::io(format!("read the kernel {}", self.image.display())))?;
         match hex_digest(&bytes) == self.sha256 {
             true => Ok(bytes),
-            false => Err(CatalogueError::Changed { path: self.image.clone() }),
+            false => Err(PackageError::Changed { path: self.image.clone() }),
         }
     }
 
-    /// Whether it is a kernel of the catalogue, and no file of the user's.
-    pub fn is_of_catalogue(&self) -> bool {
+    /// Whether it comes from a package, and is no file of the user's.
+    pub fn is_packaged(&self) -> bool {
         super::takes_schedulers(&self.name).is_some()
     }
 }
