@@ -5,11 +5,11 @@ use std::path::PathBuf;
 /// Why a scheduler cannot be fetched or built.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// No such entry.
-    #[error("there is no scheduler `{name}` in the catalogue{}; `fairground sched list` names them",
+    /// The registry has no such package.
+    #[error("the Rust registry has no package `{name}`{}; `fairground sched list` names schedulers",
             .nearest.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
-    Unknown {
-        /// What was asked for.
+    NotPublished {
+        /// The name that was asked for.
         name: String,
         /// The entry with the most similar name.
         nearest: Option<&'static str>,
@@ -47,7 +47,7 @@ pub enum FetchError {
     Download {
         /// The address.
         url: String,
-        /// What curl says.
+        /// curl's message.
         problem: String,
     },
     /// A download is not what the registry promises.
@@ -55,9 +55,9 @@ pub enum FetchError {
     Checksum {
         /// The package.
         what: String,
-        /// What was downloaded.
+        /// Of the download.
         found: String,
-        /// What the registry says.
+        /// Of the registry.
         expected: String,
     },
     /// The package is made in a way that this program does not know.
@@ -65,7 +65,15 @@ pub enum FetchError {
     Recipe {
         /// The package and its version.
         package: String,
-        /// What is missing.
+        /// The part that is missing.
+        problem: String,
+    },
+    /// A package is not what is unpacked: it leads out of its folder, is too large, or is damaged.
+    #[error("{package} is not unpacked: {problem}")]
+    Unpack {
+        /// The package and its version.
+        package: String,
+        /// The fault.
         problem: String,
     },
     /// The compiler refuses a source.
@@ -79,14 +87,6 @@ pub enum FetchError {
         source_file: String,
         /// The compiler's first error.
         message: String,
-    },
-    /// A program that is needed ends with an error.
-    #[error("`{program}` failed: {problem}")]
-    Failed {
-        /// Its name.
-        program: &'static str,
-        /// The last line that it printed.
-        problem: String,
     },
     /// A program that is needed does not run.
     #[error("`{program}` does not run: {problem}; install it (Debian: apt-get install {package})")]
@@ -115,5 +115,10 @@ impl FetchError {
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> FetchError {
         let path = path.to_owned();
         move |error| FetchError::Io { path, error }
+    }
+
+    pub(crate) fn unpack(package: &str) -> impl FnOnce(std::io::Error) -> FetchError {
+        let package = package.to_owned();
+        move |error| FetchError::Unpack { package, problem: error.to_string() }
     }
 }

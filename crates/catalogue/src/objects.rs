@@ -1,17 +1,15 @@
 //! Compiling and linking the sources of one object, as the scx project's own build does (`scx_cargo`'s `BpfBuilder`).
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fairground_scratch::die_with_parent;
+use fairground_scratch::{die_with_parent, limit};
 use libbpf_rs::Linker;
 
 use crate::FetchError;
-use crate::recipe::Recipe;
 
 /// The flags of the scx project's build on x86-64.
-const FLAGS: &[&str] = &[
+pub const SCX_FLAGS: &[&str] = &[
     "-target",
     "bpf",
     "-g",
@@ -25,33 +23,37 @@ const FLAGS: &[&str] = &[
 /// Lines of a compiler's message that are shown.
 const MESSAGE_LINES: usize = 4;
 
-/// The folders of an unpacked package and of what its build needs.
+/// Memory of the compiler. A source of others may include a file without an end.
+const MEMORY_BYTES_MAX: u64 = 2 << 30;
+/// Processor time of the compiler for one source, s.
+const COMPILE_SECONDS_MAX: u64 = 600;
+
+/// Where sources come from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Folders<'a> {
-    pub(crate) package: &'a Path,
-    /// Those of `scx_cargo`, with `vmlinux` unpacked in it.
-    pub(crate) headers: &'a Path,
-    /// Those of `libbpf-sys`.
-    pub(crate) libbpf: &'a Path,
+pub(crate) struct Origin<'a> {
+    /// The package and its version.
+    pub(crate) package: &'a str,
+    /// Where it is unpacked.
+    pub(crate) folder: &'a Path,
+    /// The folders of headers, the first ones first.
+    pub(crate) includes: &'a [PathBuf],
 }
 
 /// Compiles the sources with `clang` and links them into `object`.
 pub(crate) fn build(
-    package: &str,
-    recipe: &Recipe,
-    folders: Folders<'_>,
+    origin: Origin<'_>,
+    sources: &[String],
     clang: &str,
     object: &Path,
 ) -> Result<(), FetchError> {
-    let includes = includes(folders)?;
-    let mut parts = Vec::with_capacity(recipe.sources.len());
-    for source in &recipe.sources {
+    let mut parts = Vec::with_capacity(sources.len());
+    for source in sources {
         let part = object.with_extension(format!("{}.o", parts.len()));
-        compile(package, source, folders.package, &includes, clang, &part)?;
+        compile(origin, source, clang, &part)?;
         parts.push(part);
     }
     link(&parts, object).map_err(|error| FetchError::Recipe {
-        package: package.to_owned(),
+        package: origin.package.to_owned(),
         problem: format!("libbpf does not link its objects: {error}"),
     })
 }
@@ -64,30 +66,10 @@ fn link(parts: &[PathBuf], object: &Path) -> libbpf_rs::Result<()> {
     linker.link()
 }
 
-/// The folders of headers, the first ones first. libbpf's are included as `<bpf/…>`.
-fn includes(folders: Folders<'_>) -> Result<Vec<PathBuf>, FetchError> {
-    let libbpf = folders.libbpf.join("include");
-    let link = libbpf.join("bpf");
-    if !link.exists() {
-        fs::create_dir_all(&libbpf).map_err(FetchError::io(&libbpf))?;
-        std::os::unix::fs::symlink(folders.libbpf.join("libbpf/src"), &link)
-            .map_err(FetchError::io(&link))?;
-    }
-    let bpf_h = folders.headers.join("bpf_h");
-    let types = folders.headers.join("vmlinux/arch/x86");
-    Ok(vec![types, bpf_h.clone(), bpf_h.join("bpf-compat"), libbpf])
-}
-
-fn compile(
-    package: &str,
-    source: &str,
-    folder: &Path,
-    includes: &[PathBuf],
-    clang: &str,
-    part: &Path,
-) -> Result<(), FetchError> {
+fn compile(origin: Origin<'_>, source: &str, clang: &str, part: &Path) -> Result<(), FetchError> {
+    let Origin { package, folder, includes } = origin;
     let mut command = Command::new(clang);
-    command.current_dir(folder).args(FLAGS);
+    command.current_dir(folder).args(SCX_FLAGS);
     // The same source gives the same object, wherever it is built.
     command.arg(format!("-ffile-prefix-map={}=.", folder.display()));
     command.arg("-fdebug-compilation-dir=.");
@@ -98,6 +80,7 @@ fn compile(
     command.arg("-idirafter").arg("/usr/include/x86_64-linux-gnu");
     command.arg("-c").arg(source).arg("-o").arg(part);
     die_with_parent(&mut command);
+    limit(&mut command, MEMORY_BYTES_MAX, COMPILE_SECONDS_MAX);
     let output = command.output().map_err(|error| FetchError::Program {
         program: "clang",
         package: "clang-19",
@@ -116,6 +99,8 @@ fn compile(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -126,7 +111,8 @@ mod tests {
         fs::write(folder.path().join(source), "int broken(void) { return nothing; }\n")
             .expect("it is written");
         let part = folder.path().join("broken.o");
-        let error = compile("scx_broken 1.0.0", source, folder.path(), &[], &clang, &part);
+        let origin = Origin { package: "scx_broken 1.0.0", folder: folder.path(), includes: &[] };
+        let error = compile(origin, source, &clang, &part);
         let text = error.expect_err("it does not compile").to_string();
         assert!(text.contains("scx_broken 1.0.0") && text.contains("'nothing'"), "{text}");
         assert!(!part.exists(), "nothing is left of it");

@@ -4,18 +4,32 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fairground_scratch::unpack::{Budget, unpack_only};
 use fairground_scratch::{Folder, put_folder};
 use serde::{Deserialize, Serialize};
 
-use crate::objects::{self, Folders};
-use crate::recipe::{Locked, Recipe};
-use crate::{Entry, FetchError, find, registry};
+use crate::objects::{self, Origin};
+use crate::recipe::{HeaderPackages, LockedPackage, Recipe};
+use crate::registry::PublishedVersion;
+use crate::{FetchError, registry};
 
-/// What describes a built object; it exists only beside a whole one.
+/// The description of a built object; it exists only beside a whole one.
 const NOTE: &str = "source.json";
 
 /// The start of the names of folders for what is being built.
 const PREFIX: &str = ".fetch-";
+/// The folder of packages that several schedulers need.
+const SHARED: &str = "shared";
+/// The package with the scx project's headers. It has no object of its own.
+pub const HEADERS: &str = "scx_cargo";
+/// The kernel's types, an archive in the packages with headers, and their folder in it.
+const TYPES_ARCHIVE: &str = "vmlinux.tar.zst";
+const TYPES: &str = "vmlinux/arch/x86";
+/// libbpf's headers in its package, and where they are put: sources include them as `<bpf/…>`.
+const LIBBPF_SOURCES: &str = "libbpf/src";
+const LIBBPF_HEADERS: &str = "include/bpf";
+/// A package with all that its build needs may unpack so much.
+const BUDGET: Budget = Budget { bytes: 1 << 30, members: 50_000 };
 
 /// The cache of built objects: a folder.
 #[derive(Clone, Debug)]
@@ -53,6 +67,15 @@ impl Store {
         Store { root }
     }
 
+    /// The schedulers of which a version is built, sorted by name.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().filter_map(Result::ok);
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<_> = names.filter(|name| !self.built(name).is_empty()).collect();
+        names.sort();
+        names
+    }
+
     /// The built versions of a scheduler, the newest first.
     pub fn built(&self, name: &str) -> Vec<Built> {
         let entries = fs::read_dir(self.root.join(name)).into_iter().flatten();
@@ -71,9 +94,8 @@ impl Store {
     /// A scheduler that is built: the newest one, or that of a version.
     ///
     /// # Errors
-    /// There is no such entry, or it is not built.
+    /// It is not built, or has changed since.
     pub fn cached(&self, name: &str, version: Option<&str>) -> Result<Built, FetchError> {
-        find(name)?;
         let mut built = self.built(name).into_iter();
         let found = built.find(|one| version.is_none_or(|version| one.version == version));
         let found = found.ok_or_else(|| {
@@ -95,47 +117,44 @@ impl Store {
         version: Option<&str>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Built, FetchError> {
-        let entry = find(name)?;
         if let Some(version) = version
             && let Ok(built) = self.cached(name, Some(version))
         {
             return Ok(built);
         }
         let published = registry::version(name, version)?;
-        if let Ok(built) = self.cached(name, Some(&published.vers)) {
+        if let Ok(built) = self.cached(name, Some(&published.version)) {
             return Ok(built);
         }
-        self.build(entry, &published, say)?;
-        self.cached(name, Some(&published.vers))
+        self.build(name, &published, say)?;
+        self.cached(name, Some(&published.version))
     }
 
     fn build(
         &self,
-        entry: &Entry,
-        published: &registry::Published,
+        name: &str,
+        published: &PublishedVersion,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), FetchError> {
         let clang = fairground_policies::find_clang()?;
-        let (name, version) = (entry.name, published.vers.as_str());
+        let version = published.version.as_str();
         let package = format!("{name} {version}");
-        fs::create_dir_all(&self.root).map_err(FetchError::io(&self.root))?;
-        let work = Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))?;
+        let (work, mut budget) = (self.work()?, BUDGET);
         say(&format!("downloading {package}"));
-        let folder = registry::unpack(name, version, &published.cksum, work.path())?;
+        let folder = registry::unpack(name, published, work.path(), |_| true, &mut budget)?;
         let recipe = Recipe::read(&package, &folder)?;
-        let headers = self.headers(&recipe.headers, say)?;
-        let libbpf = self.shared(&recipe.libbpf, say)?;
+        let includes = self.headers(&package, &recipe.headers, &mut budget, say)?;
         let count = recipe.sources.len();
         say(&format!("compiling {count} source{} of {package}", if count == 1 { "" } else { "s" }));
         let made = work.path().join("made");
         fs::create_dir(&made).map_err(FetchError::io(&made))?;
         let object = made.join(format!("{name}.bpf.o"));
-        let folders = Folders { package: &folder, headers: &headers, libbpf: &libbpf };
-        objects::build(&package, &recipe, folders, &clang, &object)?;
+        let origin = Origin { package: &package, folder: &folder, includes: &includes };
+        objects::build(origin, &recipe.sources, &clang, &object)?;
         let note = Note {
             package: name.to_owned(),
             version: version.to_owned(),
-            sha256: published.cksum.clone(),
+            sha256: published.sha256.clone(),
             clang,
             object_sha256: Some(registry::digest(&read(&object)?)),
         };
@@ -146,40 +165,124 @@ impl Store {
         put_folder(&made, &place).map_err(FetchError::io(&place))
     }
 
-    /// The shared headers of the scx project, with the kernel's types unpacked.
-    fn headers(&self, locked: &Locked, say: &mut dyn FnMut(&str)) -> Result<PathBuf, FetchError> {
-        let folder = self.shared(locked, say)?;
-        if !folder.join("vmlinux").is_dir() {
-            let work = Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))?;
-            registry::untar(&folder.join("vmlinux.tar.zst"), work.path())?;
-            self.publish(&work.path().join("vmlinux"), &folder.join("vmlinux"))?;
-        }
-        Ok(folder)
+    /// A folder for what is being made.
+    fn work(&self) -> Result<Folder, FetchError> {
+        fs::create_dir_all(&self.root).map_err(FetchError::io(&self.root))?;
+        Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))
     }
 
-    /// The folder of a package that several schedulers need, unpacked once.
-    fn shared(&self, locked: &Locked, say: &mut dyn FnMut(&str)) -> Result<PathBuf, FetchError> {
-        let Locked { name, version, sha256 } = locked;
-        let folder = self.root.join("shared").join(format!("{name}-{version}"));
-        if !folder.is_dir() {
-            say(&format!("downloading {name} {version}"));
-            let work = Folder::within(&self.root, PREFIX).map_err(FetchError::io(&self.root))?;
-            let unpacked = registry::unpack(name, version, sha256, work.path())?;
-            self.publish(&unpacked, &folder)?;
-        }
-        Ok(folder)
+    /// Downloads the scx project's headers ([`HEADERS`]) and libbpf's, with which sources of users are compiled; returns
+    /// their folders.
+    ///
+    /// # Errors
+    /// As [`Store::fetch`].
+    pub fn fetch_headers(
+        &self,
+        version: Option<&str>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<PathBuf>, FetchError> {
+        let version = registry::version(HEADERS, version)?;
+        let (package, mut budget) = (format!("{HEADERS} {}", version.version), BUDGET);
+        let own = LockedPackage { name: HEADERS, version };
+        let folder = self.shared(&own, &mut budget, say)?;
+        let packages = HeaderPackages::read(&package, &folder, vec![own])?;
+        self.headers(&package, &packages, &mut budget, say)
     }
 
-    /// Moves a whole folder to its place; one that another process has put there meanwhile stays.
-    fn publish(&self, made: &Path, place: &Path) -> Result<(), FetchError> {
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).map_err(FetchError::io(parent))?;
-        }
-        match fs::rename(made, place) {
-            Err(_) if place.is_dir() => Ok(()),
-            result => result.map_err(FetchError::io(place)),
-        }
+    /// The folders of the newest headers that are here, the first ones first; `None`: there are none.
+    pub fn include_folders(&self) -> Option<Vec<PathBuf>> {
+        let newest = |name: &str| {
+            let entries = fs::read_dir(self.root.join(SHARED)).ok()?.filter_map(Result::ok);
+            let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+            let versions =
+                names.filter_map(|of| Some(of.strip_prefix(name)?.strip_prefix('-')?.to_owned()));
+            let newest = versions.max_by(|a, b| by_version(a, b))?;
+            Some(self.root.join(SHARED).join(format!("{name}-{newest}")))
+        };
+        let mut folders = scx_folders(&newest(HEADERS)?)?;
+        folders.extend(libbpf_folder(&newest("libbpf-sys")?));
+        Some(folders)
     }
+
+    /// The folders of headers, the first ones first. libbpf's are included as `<bpf/…>`.
+    fn headers(
+        &self,
+        package: &str,
+        packages: &HeaderPackages,
+        budget: &mut Budget,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<PathBuf>, FetchError> {
+        let lacks = |name: &str| FetchError::Recipe {
+            package: package.to_owned(),
+            problem: format!("{name} has no headers where they are looked for"),
+        };
+        let mut found = None;
+        for locked in &packages.scx {
+            found = scx_folders(&self.shared(locked, budget, say)?);
+            if found.is_some() {
+                break;
+            }
+        }
+        let names: Vec<_> = packages.scx.iter().map(LockedPackage::label).collect();
+        let mut folders = found.ok_or_else(|| lacks(&names.join(" or ")))?;
+        let libbpf = self.shared(&packages.libbpf, budget, say)?;
+        folders.push(libbpf_folder(&libbpf).ok_or_else(|| lacks(&packages.libbpf.label()))?);
+        Ok(folders)
+    }
+
+    /// The folder of a package that several schedulers need, unpacked once: its headers and its lock file.
+    fn shared(
+        &self,
+        locked: &LockedPackage,
+        budget: &mut Budget,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, FetchError> {
+        let LockedPackage { name, version } = locked;
+        let folder = self.root.join(SHARED).join(format!("{name}-{}", version.version));
+        // One with the archive was made by a version that unpacked it later.
+        if folder.is_dir() && !folder.join(TYPES_ARCHIVE).exists() {
+            return Ok(folder);
+        }
+        let label = locked.label();
+        say(&format!("downloading {label}"));
+        let work = self.work()?;
+        let unpacked = registry::unpack(name, version, work.path(), is_header, budget)?;
+        let types = unpacked.join(TYPES_ARCHIVE);
+        if types.is_file() {
+            unpack_only(&types, &unpacked, |path| path.starts_with(TYPES), budget)
+                .map_err(FetchError::unpack(&format!("{label}: {TYPES_ARCHIVE}")))?;
+            fs::remove_file(&types).map_err(FetchError::io(&types))?;
+        }
+        let libbpf = unpacked.join(LIBBPF_SOURCES);
+        if libbpf.is_dir() {
+            put_folder(&libbpf, &unpacked.join(LIBBPF_HEADERS)).map_err(FetchError::io(&libbpf))?;
+        }
+        put_folder(&unpacked, &folder).map_err(FetchError::io(&folder))?;
+        Ok(folder)
+    }
+}
+
+/// Whether a file of a package with headers is kept.
+fn is_header(path: &Path) -> bool {
+    let below: PathBuf = path.components().skip(1).collect();
+    let is_text = below.extension().is_some_and(|end| end == "h");
+    (is_text && ["bpf_h", LIBBPF_SOURCES].iter().any(|folder| below.starts_with(folder)))
+        || below == Path::new(TYPES_ARCHIVE)
+        || below == Path::new("Cargo.lock")
+}
+
+/// The folders of headers in a package of the scx project; `None`: it has none. The kernel's types have had three places.
+fn scx_folders(package: &Path) -> Option<Vec<PathBuf>> {
+    let own = package.join("bpf_h");
+    let types = [package.join(TYPES), own.join("arch/x86"), own.join("vmlinux")];
+    let types = types.into_iter().find(|folder| folder.join("vmlinux.h").is_file())?;
+    own.is_dir().then(|| vec![types, own.clone(), own.join("bpf-compat")])
+}
+
+/// The folder of libbpf's headers in its package, as `<bpf/…>`.
+fn libbpf_folder(package: &Path) -> Option<PathBuf> {
+    let folder = package.join("include");
+    package.join(LIBBPF_HEADERS).join("bpf_helpers.h").is_file().then_some(folder)
 }
 
 /// Compares an object with the checksum that it had when it was built.
@@ -201,7 +304,7 @@ fn read(path: &Path) -> Result<Vec<u8>, FetchError> {
 }
 
 /// The order of versions: their numbers, then their texts.
-fn by_version(a: &str, b: &str) -> Ordering {
+pub fn by_version(a: &str, b: &str) -> Ordering {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
     };

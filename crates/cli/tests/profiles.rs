@@ -217,6 +217,36 @@ fn what_is_wrong_is_named() {
     }
 }
 
+#[test]
+fn all_that_is_wrong_is_named_at_once() {
+    let scene = Scene::new();
+    let mut wrong = PROFILE.to_owned();
+    for (from, to) in [
+        ("nr_cpus =", "nr_cpu ="),
+        ("timeout_ms = 2000", "timeout = 1"),
+        ("[maps.limits]", "[maps.limit]"),
+        ("\"count_switch\"", "\"count_swich\""),
+    ] {
+        wrong = wrong.replace(from, to);
+    }
+    let said = scene.refused(&wrong);
+    for message in ["`nr_cpus`?", "timeout", "limit", "`count_switch`?"] {
+        assert!(said.contains(message), "`{message}` is missing from:\n{said}");
+    }
+}
+
+/// Before a run one sees what the loader does and the profile does not; after it, it may look as a scheduler's own fault.
+#[test]
+fn what_a_profile_leaves_out_is_told() {
+    let scene = Scene::new();
+    let left_out = PROFILE.replace("each_second = [\"refresh\"]", "");
+    let path = scene.files.write("partial.toml", left_out);
+    let text = success(&scene.arguments(&path));
+    assert!(text.contains("its loader may run `refresh`, which nothing runs here"), "{text}");
+    let path = scene.files.write("own.toml", PROFILE);
+    assert!(!success(&scene.arguments(&path)).contains("its loader may"), "all is done");
+}
+
 /// `init` checks variables, maps and the program before it, and the program of each second fails in the second
 /// second. The kernel takes no timeout above 30 s.
 #[test]

@@ -1,11 +1,14 @@
 //! Published schedulers by name: fetched, built, and run unmodified in the simulated machine and in a virtual one. They
 //! need the network, curl and clang.
 
-use std::process::Command;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
 
 use fairground_testing::{thrice, unavailable};
 
-use crate::support::{bootable, refusal, success};
+use crate::support::registry::Registry;
+use crate::support::{bootable, fairground, refusal, success};
 
 /// Those that run on any machine with what their entries set.
 const SCHEDULERS: [&str; 9] = [
@@ -91,8 +94,6 @@ fn without_a_network_nothing_is_fetched() {
 
 #[test]
 fn what_is_not_there_is_named() {
-    let text = refusal(&["sched", "fetch", "scx_lavdd"]);
-    assert!(text.contains("did you mean `scx_lavd`?"), "{text}");
     let empty = tempfile::tempdir().expect("a folder");
     let cache = empty.path().display().to_string();
     let output = Command::new(env!("CARGO_BIN_EXE_fairground"))
@@ -105,6 +106,8 @@ fn what_is_not_there_is_named() {
     if fetched(&["scx_bpfland"]) {
         let text = refusal(&["sched", "fetch", "scx_bpfland@9.9.9"]);
         assert!(text.contains("published are") && text.contains("1.1.4"), "{text}");
+        let text = refusal(&["sched", "fetch", "scx_lavdd"]);
+        assert!(text.contains("did you mean `scx_lavd`?"), "{text}");
     }
 }
 
@@ -144,4 +147,132 @@ fn the_list_has_the_state_of_each_entry_in_a_line() {
     let cells = json["tables"][1]["rows"].as_array().expect("rows").iter();
     let rusty = cells.map(|row| row.to_string()).find(|row| row.contains("scx_rusty"));
     assert!(rusty.is_some_and(|row| row.contains("no user-space balancer")));
+}
+
+/// Versions whose headers, arena library or variables differ from those that the entries describe. What such a version
+/// lacks is left out and named.
+#[test]
+fn old_versions_run_as_far_as_they_go() {
+    const OLD: [&str; 8] = [
+        "scx_bpfland@1.0.17",
+        "scx_cosmos@1.0.5",
+        "scx_flash@1.0.10",
+        "scx_lavd@1.0.19",
+        "scx_lavd@1.1.0",
+        "scx_layered@1.0.10",
+        "scx_p2dq@1.1.0",
+        "scx_rusty@1.0.5",
+    ];
+    if !fetched(&OLD) {
+        return;
+    }
+    for sched in OLD {
+        let fixed = ["run", "hogs:8 + sleepers:4", "--cpus", "4", "--duration", "300ms", "--quiet"];
+        let text = success(&[&fixed[..], &["--check", "--sched", sched]].concat());
+        assert!(text.contains("which its entry describes for another version"), "{sched}: {text}");
+    }
+}
+
+/// A kernel of 6.12 has half of the flags that their loaders set now: the loaders leave the others out, too.
+#[test]
+fn flags_that_an_older_kernel_lacks_are_left_out() {
+    let sched = ["scx_beerland", "scx_bpfland", "scx_tickless"];
+    if !fetched(&sched) {
+        return;
+    }
+    for sched in sched {
+        let fixed = ["run", "hogs:2", "--cpus", "2", "--duration", "50ms", "--kernel-abi", "6.12"];
+        let output = fairground(&[&fixed[..], &["--quiet", "--sched", sched]].concat());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!text.contains("`flags` of the `sched_ext_ops`"), "{sched}: {text}");
+    }
+}
+
+/// Files below a folder, with their permissions.
+fn files(folder: &Path) -> Vec<(std::path::PathBuf, u32)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let known = entry.metadata().expect("its metadata");
+        found.push((entry.path(), known.permissions().mode()));
+        if known.is_dir() {
+            found.extend(files(&entry.path()));
+        }
+    }
+    found
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_package_is_built_whether_or_not_an_entry_describes_it() {
+    let registry = Registry::new();
+    for name in ["scx_bpfland", "scx_unheard_of"] {
+        registry.publish_scheduler(name, "");
+    }
+    let output = registry.fetch(&["scx_bpfland", "scx_unheard_of"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let note = "no entry of the catalogue describes what the loader of scx_unheard_of sets";
+    assert!(said(&output).contains(note), "{}", said(&output));
+    let files = files(&registry.cache());
+    let objects = files.iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "o"));
+    assert_eq!(objects.count(), 2, "{files:?}");
+    assert!(files.iter().all(|(_, mode)| mode & 0o7000 == 0), "a setuid file: {files:?}");
+    // One that fails stops no other.
+    let output = registry.fetch(&["scx_gone", "scx_bpfland"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("1 of 2 were not fetched: scx_gone"), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("scx_bpfland.bpf.o\n"));
+}
+
+#[test]
+fn what_a_package_names_outside_of_its_folder_is_refused() {
+    let registry = Registry::new();
+    registry.publish_scheduler("scx_lavd", "ln -sf /dev/zero build.rs");
+    registry.publish_scheduler("scx_flash", "sed -i 's,\"1.0.0\",\"x/../../../..\",' Cargo.lock");
+    registry.publish_scheduler("scx_rusty", "");
+    registry.pack(
+        "scx_rusty",
+        "mkdir links; ln -s \"$PWD/../outside\" links/scx_rusty-1.0.0\n\
+         tar -cf ../a.tar -C links scx_rusty-1.0.0\n\
+         tar -rf ../a.tar scx_rusty-1.0.0/build.rs scx_rusty-1.0.0/main.bpf.c\n\
+         gzip -c ../a.tar > ../web/scx_rusty-1.0.0.crate",
+    );
+    for (name, message) in [
+        ("scx_lavd", "the link `scx_lavd-1.0.0/build.rs` leads out of its folder"),
+        ("scx_flash", "`x/../../../..` is no version"),
+        ("scx_rusty", "the link `scx_rusty-1.0.0` leads out of its folder"),
+    ] {
+        let output = registry.fetch(&[name]);
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", said(&output));
+        assert!(said(&output).contains(message), "{name}: {}", said(&output));
+        assert_eq!(files(&registry.path("outside")), [], "{name}");
+        assert_eq!(std::fs::read_dir(registry.path("in")).expect("a folder").count(), 1, "{name}");
+        let cache = registry.cache().join("schedulers");
+        assert!(!cache.join(name).exists(), "{name}: nothing of it is kept");
+        let left = std::fs::read_dir(&cache).expect("a folder").flatten();
+        assert!(left.into_iter().all(|entry| entry.file_name() == "shared"), "{name}");
+    }
+}
+
+/// The source includes a header of the scx project, as published ones do.
+#[test]
+fn a_source_finds_the_headers_that_were_fetched() {
+    let registry = Registry::new();
+    let source = registry.path("own.bpf.c");
+    std::fs::write(&source, "#include <scx/common.bpf.h>\nu32 x = 1;\n").expect("a source");
+    let build = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"));
+        command.args(["sched", "build"]).arg(&source).env("FAIRGROUND_CACHE", registry.cache());
+        command.output().expect("it runs")
+    };
+    let output = build();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("run `fairground sched fetch scx_cargo`"), "{}", said(&output));
+    let output = registry.fetch(&["scx_cargo"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let output = build();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(source.with_extension("o").is_file());
 }

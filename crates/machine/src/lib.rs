@@ -53,7 +53,7 @@ pub use exit::{Dump, Exit, ExitKind, Origin, PastCall, Waiting, WaitingPlace};
 pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use interface::{
-    Feature, KernelAbi, Part, Since, State, UnknownRelease, parts as interface_parts,
+    Feature, KernelAbi, Part, Since, State, UnknownRelease, ops_flags, parts as interface_parts,
 };
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError, is_kernel_constant, lacks, never_called};

@@ -6,7 +6,6 @@
 //!
 //! This crate depends on [`fairground_workload`] and [`fairground_trace`] only.
 
-pub mod packages;
 pub mod channel;
 mod child;
 pub mod files;
@@ -14,6 +13,7 @@ pub mod guest;
 pub mod job;
 pub mod kernel_log;
 mod knobs;
+pub mod packages;
 pub mod rights;
 pub mod run;
 pub mod sched_ext;

@@ -3,8 +3,8 @@
 
 use crate::rig::{Bench, RUNNER, library, ops, toml};
 use fairground_realkernel::Outcome;
-use fairground_realkernel::packages::Cache;
 use fairground_realkernel::job::Knob;
+use fairground_realkernel::packages::Cache;
 use fairground_realkernel::vm::{VmConfig, run_in_vm};
 use fairground_testing::unavailable;
 

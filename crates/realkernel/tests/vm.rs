@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairground_realkernel::packages::{Cache, PackageError};
 use fairground_realkernel::channel::STDOUT_FILE;
 use fairground_realkernel::job::{
     Job, KernelInfo, OUTCOME_FILE, Outcome, RecordingJob, TRACE_FILE,
 };
+use fairground_realkernel::packages::{Cache, PackageError};
 use fairground_realkernel::run::INFO_COMMAND;
 use fairground_realkernel::vm::{
     GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,

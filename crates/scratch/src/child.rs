@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 
 /// Makes the kernel kill the child when the thread that starts it ends.
@@ -20,6 +21,17 @@ pub fn die_with_parent(command: &mut Command) {
     };
     // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
     unsafe { command.pre_exec(tie) };
+}
+
+/// Limits a child's memory and its processor time. What exceeds them fails there or ends it.
+pub fn limit(command: &mut Command, memory_bytes: u64, processor_s: u64) {
+    let set = move || {
+        setrlimit(Resource::RLIMIT_AS, memory_bytes, memory_bytes)?;
+        setrlimit(Resource::RLIMIT_CPU, processor_s, processor_s)?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(set) };
 }
 
 /// Start time of a process in clock ticks since boot (field 22 of `/proc/PID/stat`); `None` if it does not exist.

@@ -9,7 +9,7 @@ const RATE_MAX: u64 = 36;
 /// The last operation of a program that is killed comes before this one.
 const KILLED_MAX: u64 = 40;
 
-/// What happens to the operations of a test. The same seed gives the same faults.
+/// The faults of a test's operations. The same seed gives the same faults.
 #[derive(Debug)]
 pub struct Faults {
     state: u64,
@@ -70,7 +70,7 @@ impl Faults {
 pub struct Faulty<T> {
     /// The stream without them.
     pub inner: T,
-    /// What happens to its operations.
+    /// The faults of its operations.
     pub faults: Rc<RefCell<Faults>>,
 }
 

@@ -29,7 +29,7 @@ const SHOWN_MAX: usize = 60;
 const OF_THE_KERNEL: [&str; 1] = ["hotplug_seq"];
 
 /// A part of a variable that differs in two contents of its section.
-struct Part {
+struct DifferingPart {
     path: String,
     ty: GlobalType,
     /// The bytes of the first content, and of the second.
@@ -103,7 +103,7 @@ pub fn captured_profile(object: &Object, captured: &Captured) -> Result<String, 
     for section in &captured.sections {
         let content = section.content().ok_or_else(|| damaged(&section.name))?;
         let parts = parts(object, &section.name, &content, |global| object.initial(global))?;
-        for Part { path, ty, bytes: [_, new] } in parts {
+        for DifferingPart { path, ty, bytes: [_, new] } in parts {
             let line = line(&path, &ty, &new);
             match section.name.as_str() {
                 FROZEN => text += &line,
@@ -157,7 +157,9 @@ pub fn captured_differences(
     let mut found = Vec::new();
     for section in captured.sections.iter().filter(|section| section.name == FROZEN) {
         let content = section.content().ok_or_else(|| damaged(&section.name))?;
-        for Part { path, ty, bytes: [old, new] } in parts(object, FROZEN, &content, of_profile)? {
+        for DifferingPart { path, ty, bytes: [old, new] } in
+            parts(object, FROZEN, &content, of_profile)?
+        {
             let text = |bytes: &[u8]| shortened(&value_text(&ty, bytes));
             found.push(CapturedDifference { name: path, loader: text(&new), profile: text(&old) });
         }
@@ -219,7 +221,7 @@ fn parts(
     section: &str,
     content: &[u8],
     before: impl Fn(&Global) -> Vec<u8>,
-) -> Result<Vec<Part>, Failure> {
+) -> Result<Vec<DifferingPart>, Failure> {
     let types = object.types();
     let mut found = Vec::new();
     let globals = object.globals().iter().filter(|global| object.section_of(global) == section);
@@ -248,7 +250,7 @@ fn compare(
     path: String,
     old: &[u8],
     new: &[u8],
-    found: &mut Vec<Part>,
+    found: &mut Vec<DifferingPart>,
 ) {
     if old == new {
         return;
@@ -272,7 +274,9 @@ fn compare(
             }
         }
         GlobalType::Pointer | GlobalType::Other => {}
-        _ => found.push(Part { path, ty: ty.clone(), bytes: [old.to_vec(), new.to_vec()] }),
+        _ => {
+            found.push(DifferingPart { path, ty: ty.clone(), bytes: [old.to_vec(), new.to_vec()] })
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use fairground_analysis::TaskMetrics;
-use fairground_realkernel::packages::Cache;
 use fairground_realkernel::job::RecordingJob;
+use fairground_realkernel::packages::Cache;
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, run_command};
 use fairground_realkernel::{Job, Outcome};

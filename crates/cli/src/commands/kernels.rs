@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fairground_realkernel::packages::{Cache, KERNEL_SERIES, Kernel};
 use fairground_realkernel::channel::STDOUT_FILE;
 use fairground_realkernel::job::KernelInfo;
+use fairground_realkernel::packages::{Cache, KERNEL_SERIES, Kernel};
 use fairground_realkernel::run::INFO_COMMAND;
 use fairground_realkernel::vm::{GuestAnswer, GuestCommand, VmConfig, run_command};
 use fairground_report::{Cell, Document, Table};

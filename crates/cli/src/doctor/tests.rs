@@ -6,8 +6,8 @@ use std::io::Write;
 
 use std::process::{Command, Stdio};
 
-use fairground_realkernel::packages::{Cache, Cached};
 use fairground_realkernel::job::KernelInfo;
+use fairground_realkernel::packages::{Cache, Cached};
 use tempfile::TempDir;
 
 use super::world::Booted;
@@ -15,7 +15,7 @@ use super::{ABILITIES, Ability, Examined, Verdict, World, examine};
 
 const ROOT: &str = "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n";
 const USER: &str = "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
-const APT: [&str; 4] = ["apt-get", "apt-cache", "dpkg-deb", "tar"];
+const APT: [&str; 3] = ["apt-get", "apt-cache", "dpkg-deb"];
 /// A clang that copies an object for every source.
 const CLANG: &str = r#"[ "$1" = -dumpversion ] && { echo 19.1.7; exit; }
 for last; do :; done

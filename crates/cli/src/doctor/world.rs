@@ -7,8 +7,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use fairground_policies::CLANG_VARIABLE;
-use fairground_realkernel::packages::{Cache, PackageError, Kernel, Qemu};
 use fairground_realkernel::job::KernelInfo;
+use fairground_realkernel::packages::{Cache, Kernel, PackageError, Qemu};
 use fairground_realkernel::tracefs;
 use fairground_realkernel::vm::VmConfig;
 

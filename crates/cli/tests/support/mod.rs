@@ -6,6 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod console;
 pub(crate) mod desk;
 pub(crate) mod pages;
+pub(crate) mod registry;
 pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};

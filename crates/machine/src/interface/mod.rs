@@ -92,12 +92,17 @@ pub(crate) fn lacks(abi: KernelAbi) -> Vec<(&'static str, String)> {
     all.filter_map(|feature| Some((feature.name, feature.lack(abi)?))).collect()
 }
 
+/// The flags of `sched_ext_ops.flags` that kernels of a release take. The loaders of the scx project leave out the others.
+pub fn ops_flags(abi: KernelAbi) -> u64 {
+    let known = constants::OPS_FLAGS.constants.iter();
+    known.filter(|flag| flag.feature.exists_in(abi)).fold(0, |all, flag| all | flag.value)
+}
+
 /// A flag of `sched_ext_ops.flags` that kernels of a release refuse, of those that are set: its name, if there is one,
 /// and what to do.
 pub(crate) fn refused_flag(flags: u64, abi: KernelAbi) -> Option<(String, String)> {
     let known = constants::OPS_FLAGS.constants;
-    let allowed = known.iter().filter(|flag| flag.feature.exists_in(abi));
-    let refused = flags & !allowed.fold(0, |all, flag| all | flag.value);
+    let refused = flags & !ops_flags(abi);
     let bit = refused & refused.wrapping_neg();
     match known.iter().find(|flag| flag.value == bit) {
         _ if bit == 0 => None,

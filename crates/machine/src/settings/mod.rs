@@ -15,7 +15,7 @@ use fairground_suggest::nearest;
 use crate::Topology;
 pub use expect::{Expectation, NamedValue, Unmet, VariablePart};
 pub use path::root_of;
-use path::{Places, follow, split};
+use path::{Places, exists, follow, split};
 pub use read::Value;
 pub use value::Patch;
 use value::Target;
@@ -194,6 +194,17 @@ impl<'t> Meanings<'t> {
         }
         let label = format!("{}{path}={}", variable.name, setting.value);
         Ok(VariableChange { variable: found, label, patches })
+    }
+
+    /// Whether there is a variable that a setting's name begins with, with the part that it names.
+    pub fn has_variable(&self, globals: &[Global], name: &str) -> bool {
+        find("", globals, name)
+            .is_ok_and(|(found, path)| exists(&globals[found].ty, path, self.types))
+    }
+
+    /// Whether something of a type has the part that a path names, as [`Meanings::patches_of`] takes it.
+    pub fn has_part(&self, ty: &GlobalType, path: &str) -> bool {
+        exists(ty, &dotted(path), self.types)
     }
 
     /// What a value writes to a part of something else that an object describes: an element of a map, a program's

@@ -127,6 +127,31 @@ pub(super) fn concrete(
     text
 }
 
+/// Whether a value of a type has the part that a path names: its members, and elements that are named by a number. The
+/// ends of ranges are not looked at.
+pub(super) fn exists(ty: &GlobalType, path: &str, types: &Types) -> bool {
+    let (mut rest, mut ty) = (path, ty.clone());
+    while let Ok((step, behind)) = step(rest) {
+        rest = behind;
+        ty = match (step, &ty) {
+            (Step::Member(name), GlobalType::Composite { id, .. }) => {
+                match types.members(*id).into_iter().find(|member| member.name == name) {
+                    Some(member) => member.ty,
+                    None => return false,
+                }
+            }
+            (Step::Elements(text), GlobalType::Array { of, count, .. }) => {
+                if text.parse::<u64>().is_ok_and(|index| index >= *count) {
+                    return false;
+                }
+                (**of).clone()
+            }
+            _ => return false,
+        };
+    }
+    true
+}
+
 impl Places {
     /// The whole of a value.
     pub(super) fn of(ty: &GlobalType, size: u64) -> Places {

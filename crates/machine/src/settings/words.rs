@@ -10,8 +10,18 @@ const CAPACITY: u64 = 1024;
 const WORD_BITS: u32 = 64;
 
 /// The words that stand for one number.
-const NUMBERS: [&str; 9] =
-    ["cpus", "cores", "llcs", "nodes", "sockets", "threads_per_core", "smt", "numa", "one_llc"];
+const NUMBERS: [&str; 10] = [
+    "cpus",
+    "cores",
+    "llcs",
+    "nodes",
+    "sockets",
+    "threads_per_core",
+    "smt",
+    "numa",
+    "one_llc",
+    "one_node",
+];
 /// The words that stand for a list, one value for each place of a level.
 const LISTS: &str = "`cpu.id`, `cpu.core`, `cpu.llc`, `cpu.node`, `cpu.socket`, `cpu.sibling`, `cpu.capacity`, \
                      `core.llc`, `llc.node`, `cpu.core_cpus`, `cpu.llc_cpus`, `cpu.node_cpus`, `llc.node_llcs`, and \
@@ -79,7 +89,7 @@ impl<'t> Words<'t> {
     }
 
     /// The number that a word stands for: `cpus`, `cores`, `llcs`, `nodes`, `sockets`, `threads_per_core` (of the core
-    /// with the most), `smt`, `numa`, `one_llc` (1 or 0). `None`: it is no such word.
+    /// with the most), `smt`, `numa`, `one_llc`, `one_node` (1 or 0). `None`: it is no such word.
     pub fn number(&self, word: &str) -> Option<u64> {
         let level = |name: &str| self.places(LEVELS.iter().find(|level| level.0 == name).copied()?);
         let count = |name: &str| Some(level(name)?.len() as u64);
@@ -93,6 +103,7 @@ impl<'t> Words<'t> {
             "smt" => Some(u64::from(self.topology.has_smt())),
             "numa" => Some(u64::from(count("node")? > 1)),
             "one_llc" => Some(u64::from(count("llc")? == 1)),
+            "one_node" => Some(u64::from(count("node")? == 1)),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use fairground_scratch::die_with_parent;
+use fairground_scratch::unpack::Unpacker;
 
 use super::{PackageError, make_folder, write};
 
@@ -129,23 +130,19 @@ impl Archive {
     }
 }
 
-/// Unpacks the files of a package whose path matches one of `wanted` to `folder`.
-pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), PackageError> {
+/// Unpacks those files of a package that `unpacker` takes. Links that lead out of the folder, as packages have them to the
+/// system's configuration, are left out at its end.
+pub(super) fn unpack(deb: &Path, unpacker: &mut Unpacker<'_>) -> Result<(), PackageError> {
     let what = format!("unpack {}", deb.display());
-    fs::create_dir_all(folder).map_err(PackageError::io(what.clone()))?;
     let mut command = Command::new("dpkg-deb");
     command.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped());
     die_with_parent(&mut command);
     let mut list = command.spawn().map_err(|e| missing("dpkg-deb", &e))?;
-    let mut tar = Command::new("tar");
-    tar.args(["-x", "-C"]).arg(folder).args(["--wildcards", "--no-anchored"]).args(wanted);
-    tar.stdin(list.stdout.take().expect("the child's standard output is a pipe"))
-        .stderr(Stdio::null());
-    die_with_parent(&mut tar);
-    // tar fails if a pattern has no match; the caller checks for the required files.
-    let tarred = tar.status().map_err(|e| missing("tar", &e));
+    let archive = list.stdout.take().expect("the child's standard output is a pipe");
+    // It ends when its reader has gone.
+    let unpacked = unpacker.archive(archive);
     let listed = list.wait().map_err(PackageError::io(what.clone()))?;
-    tarred?;
+    unpacked.map_err(PackageError::io(what.clone()))?;
     if listed.success() {
         return Ok(());
     }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::series::{KERNEL_SERIES, KernelSeries, numbers};
 use super::kernel::hex_digest;
-use super::{PackageError, Kernel, Qemu, manifest};
+use super::series::{KERNEL_SERIES, KernelSeries, numbers};
+use super::{Kernel, PackageError, Qemu, manifest};
 
 /// The file that describes a fetched kernel.
 pub(super) const KERNEL_NOTE: &str = "kernel.json";
@@ -93,7 +93,8 @@ impl Cache {
     /// There is no such kernel, it has not been fetched, or its image is damaged.
     pub fn cached_kernel(&self, name: &str) -> Result<Kernel, PackageError> {
         let series = find(name)?;
-        let matches = |c: &Cached| c.name == name || (series.name == name && self.is_of(c, &series));
+        let matches =
+            |c: &Cached| c.name == name || (series.name == name && self.is_of(c, &series));
         let cached = self.kernels().into_iter().rfind(matches);
         let cached = cached.ok_or_else(|| PackageError::NotFetched { name: name.to_owned() })?;
         self.load(&cached)
@@ -137,7 +138,8 @@ impl Cache {
     }
 
     fn is_of(&self, cached: &Cached, series: &KernelSeries) -> bool {
-        let pinned = |name: &str| KERNEL_SERIES.iter().any(|e| e.series.is_some() && e.name == name);
+        let pinned =
+            |name: &str| KERNEL_SERIES.iter().any(|e| e.series.is_some() && e.name == name);
         series.series.is_none()
             && !pinned(&cached.name)
             && cached.name.ends_with("-rt") == (series.flavour == "rt")

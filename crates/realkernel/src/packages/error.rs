@@ -32,7 +32,7 @@ pub enum PackageError {
     Gone {
         /// The requested name.
         name: String,
-        /// What Debian has instead.
+        /// The kernel that Debian has instead.
         newest: String,
     },
     /// A file in the cache is damaged.

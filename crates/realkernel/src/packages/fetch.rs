@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use fairground_scratch::unpack::{Budget, Unpacker};
 use fairground_scratch::{Folder, put_folder, write_whole};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -12,14 +13,16 @@ use serde::Serialize;
 
 use super::apt::{self, Archive, Package};
 use super::cache::{CONFIG, Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
-use super::series::{KernelSeries, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
-use super::{PackageError, Kernel, Qemu, make_folder, manifest, read, write};
+use super::series::{KernelPackage, KernelSeries};
+use super::{Kernel, PackageError, Qemu, make_folder, manifest, read, write};
 
 /// The suites of QEMU and its libraries: one release, so that they are compatible.
 const QEMU_SUITES: [&str; 1] = ["trixie"];
 const QEMU_PACKAGE: &str = "qemu-system-x86";
+/// A kernel's package, or QEMU with its libraries, may have so much.
+const BUDGET: Budget = Budget { bytes: 8 << 30, members: 200_000 };
 
 impl Cache {
     /// A kernel by its name; fetches it if necessary. Calls `report` with progress messages.
@@ -27,11 +30,7 @@ impl Cache {
     /// # Errors
     ///
     /// There is no such kernel, or it cannot be fetched.
-    pub fn kernel(
-        &self,
-        name: &str,
-        report: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, PackageError> {
+    pub fn kernel(&self, name: &str, report: &mut dyn FnMut(&str)) -> Result<Kernel, PackageError> {
         match self.cached_kernel(name) {
             Err(PackageError::NotFetched { .. }) => self.fetch_kernel(name, report),
             other => other,
@@ -103,12 +102,7 @@ fn kernel(
     let scratch = scratch(cache)?;
     let source = Source { archive: &archive, names: &names, chosen: &chosen };
     // Since 7.0, the files are in the `binary` package, in /usr/lib/modules/RELEASE.
-    let unpacked = source.unpacked(
-        &package,
-        &["vmlinuz*", "config*"],
-        &scratch.path().join("image"),
-        report,
-    )?;
+    let unpacked = source.unpacked(&package, &scratch.path().join("image"), report)?;
     let made = scratch.path().join("made");
     let sha256 = lay_out(&unpacked, &chosen, &made)?;
     if !made.join(CONFIG).is_file() {
@@ -138,12 +132,10 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Downloads a package to `scratch`, verifies it, and unpacks the files that match one of `wanted`; returns their
-    /// folder.
+    /// Downloads a package to `scratch`, verifies it, and unpacks its kernel and configuration; returns their folder.
     fn unpacked(
         &self,
         package: &Package,
-        wanted: &[&str],
         scratch: &Path,
         report: &mut dyn FnMut(&str),
     ) -> Result<PathBuf, PackageError> {
@@ -153,8 +145,10 @@ impl Source<'_> {
         if hex_digest(&read(&deb)?) != package.sha256 {
             return Err(PackageError::Damaged { path: deb });
         }
-        let unpacked = scratch.join("unpacked");
-        apt::unpack(&deb, wanted, &unpacked)?;
+        let (unpacked, mut budget) = (scratch.join("unpacked"), BUDGET);
+        let mut unpacker = Unpacker::new(&unpacked, &mut budget).only(is_of_kernel);
+        apt::unpack(&deb, &mut unpacker)?;
+        finish(unpacker)?;
         Ok(unpacked)
     }
 
@@ -177,7 +171,7 @@ impl Source<'_> {
             return Ok(());
         };
         let package = self.archive.package(&name)?;
-        let unpacked = self.unpacked(&package, &["config*"], &scratch.join("config"), report)?;
+        let unpacked = self.unpacked(&package, &scratch.join("config"), report)?;
         let Some(config) = config_of(&unpacked, release) else {
             report(&without());
             return Ok(());
@@ -208,15 +202,10 @@ fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), PackageError>
     let debs = archive.download_closure(QEMU_PACKAGE)?;
     let scratch = scratch(cache)?;
     let made = scratch.path().join("made");
-    for deb in &debs {
-        // Programs, firmware and libraries only.
-        apt::unpack(deb, &["lib", "lib64"], &made)?;
-        apt::unpack(
-            deb,
-            &[&format!("usr/bin/{PROGRAM}"), "usr/share/qemu", "usr/share/seabios"],
-            &made,
-        )?;
-    }
+    let mut budget = BUDGET;
+    let mut unpacker = Unpacker::new(&made, &mut budget).only(is_of_qemu);
+    debs.iter().try_for_each(|deb| apt::unpack(deb, &mut unpacker))?;
+    finish(unpacker)?;
     let libraries = library_folders(&made);
     let note = CachedQemu { version: package.version, libraries };
     // Check that it starts from its temporary folder: its paths are relative.
@@ -226,6 +215,24 @@ fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), PackageError>
     put_in_place(&made, &cache.qemu_folder())?;
     archive.clean();
     Ok(())
+}
+
+/// Whether a file of a package is a kernel or its configuration.
+fn is_of_kernel(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ["vmlinuz", "config"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a file of a package is QEMU's program, its firmware, or a library.
+fn is_of_qemu(path: &Path) -> bool {
+    let folders = ["usr/share/qemu", "usr/share/seabios"];
+    path == Path::new("usr/bin").join(PROGRAM)
+        || folders.iter().any(|folder| path.starts_with(folder))
+        || path.iter().any(|part| part == "lib" || part == "lib64")
+}
+
+fn finish(unpacker: Unpacker<'_>) -> Result<(), PackageError> {
+    unpacker.finish().map(drop).map_err(PackageError::io("make the links of a package".to_owned()))
 }
 
 /// The cached kernel `name`, if it is complete and from the package with this digest.

@@ -32,7 +32,7 @@ struct RecordedFile {
     stamp: Stamp,
 }
 
-/// What changes with a file.
+/// The marks that change with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     device: u64,

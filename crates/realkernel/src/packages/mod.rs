@@ -10,21 +10,21 @@
 
 mod apt;
 mod cache;
-mod series;
 mod error;
 mod fetch;
 mod kernel;
 mod manifest;
 mod qemu;
 mod reach;
+mod series;
 
 pub use cache::{Cache, Cached};
-pub use series::{KERNEL_SERIES, KernelSeries, takes_schedulers};
 pub use error::PackageError;
 pub use kernel::Kernel;
 pub use manifest::{verify as verify_checksums, write as write_checksums};
 pub use qemu::Qemu;
 pub use reach::{Reach, reach};
+pub use series::{KERNEL_SERIES, KernelSeries, takes_schedulers};
 
 use std::fs;
 use std::path::Path;

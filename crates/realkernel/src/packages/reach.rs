@@ -14,7 +14,7 @@ use super::PackageError;
 use super::apt::{KEYRING, MIRROR};
 
 /// The programs that fetch and unpack packages.
-const PROGRAMS: [&str; 4] = ["apt-get", "apt-cache", "dpkg-deb", "tar"];
+const PROGRAMS: [&str; 3] = ["apt-get", "apt-cache", "dpkg-deb"];
 /// apt's program that downloads one file with apt's proxy settings; relative to the root.
 const HELPER: &str = "usr/lib/apt/apt-helper";
 /// A small file of the archive.
@@ -36,7 +36,7 @@ pub enum Reach {
 ///
 /// # Errors
 ///
-/// What is missing: programs, keys, network.
+/// The part that is missing: programs, keys, network.
 pub fn reach(root: &Path, path: &OsStr) -> Result<Reach, PackageError> {
     let is_here = |program: &str| env::split_paths(path).any(|f| f.join(program).is_file());
     if let Some(program) = PROGRAMS.iter().find(|program| !is_here(program)) {
@@ -64,8 +64,7 @@ fn download(helper: &Path) -> Result<(), PackageError> {
     command.arg(format!("{MIRROR}/{FILE}")).arg(folder.path().join("file"));
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
     die_with_parent(&mut command);
-    let child =
-        command.spawn().map_err(PackageError::io(format!("start {}", helper.display())))?;
+    let child = command.spawn().map_err(PackageError::io(format!("start {}", helper.display())))?;
     let message = match ended(child).map_err(PackageError::io("wait for apt-helper"))? {
         Some(true) => return Ok(()),
         Some(false) => std::fs::read_to_string(&words).unwrap_or_default().trim().to_owned(),

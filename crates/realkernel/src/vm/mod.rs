@@ -36,7 +36,6 @@ pub use progress::{Progress, Watch};
 
 use fairground_scratch::Folder;
 
-use crate::packages::Kernel;
 use crate::channel::{
     COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG, LOADER_FOLDER,
 };
@@ -45,6 +44,7 @@ use crate::files::{TEXT_BYTES_MAX, read_file};
 use crate::job::{
     ERROR_FILE, JOB_FILE, Job, LoaderJob, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE,
 };
+use crate::packages::Kernel;
 use crate::run::RUNNER_COMMAND;
 use crate::sched_ext::{LOADER_START_MAX, LOADER_STOP_MAX, NO_KCONFIG};
 use machine::Machine;

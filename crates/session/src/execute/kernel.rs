@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fairground_realkernel::packages::{Cache, Kernel};
 use fairground_realkernel::job::{Job, Outcome};
+use fairground_realkernel::packages::{Cache, Kernel};
 use fairground_realkernel::vm::{self, VmConfig, VmError, run_in_vm};
 use fairground_realkernel::{Limits, TargetError, on_host, on_host_by};
 

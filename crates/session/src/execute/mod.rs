@@ -149,9 +149,10 @@ impl<'a> RunPlan<'a> {
         for column in &columns {
             notes.extend(unenforced(column, self.workload, &prepared.run, &notes));
             let given = column.settings(&prepared.run.later);
-            notes.extend(
-                column.scheduler.object().map(|object| object.unusual(&given)).unwrap_or_default(),
-            );
+            if let Some(object) = column.scheduler.object() {
+                notes.extend(object.unusual(&given));
+                notes.extend(object.unset(&given).filter(|text| !notes.contains(text)));
+            }
             let label = column.label(targets.len() > 1);
             if !watch.goes_on() {
                 notes.push(format!("{label}: not run: it was interrupted before"));

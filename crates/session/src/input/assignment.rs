@@ -10,12 +10,12 @@ const DEPTH_MAX: usize = 32;
 /// A value as TOML has it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Value {
+pub(super) enum ProfileValue {
     Switch(bool),
     Number(i64),
     Text(String),
-    List(Vec<Value>),
-    Members(BTreeMap<String, Value>),
+    List(Vec<ProfileValue>),
+    Members(BTreeMap<String, ProfileValue>),
 }
 
 /// One number, switch or text, with the path of what it is for.
@@ -25,30 +25,30 @@ pub(super) struct Assignment {
     pub(super) value: String,
 }
 
-impl Value {
+impl ProfileValue {
     /// A value that is no list and no table, as text.
     pub(super) fn text(&self) -> Option<String> {
         match self {
-            Value::Switch(on) => Some(on.to_string()),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Text(text) => Some(text.clone()),
-            Value::List(_) | Value::Members(_) => None,
+            ProfileValue::Switch(on) => Some(on.to_string()),
+            ProfileValue::Number(number) => Some(number.to_string()),
+            ProfileValue::Text(text) => Some(text.clone()),
+            ProfileValue::List(_) | ProfileValue::Members(_) => None,
         }
     }
 
     /// The bytes of a list of bytes.
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
-        let byte = |value: &Value| match value {
-            Value::Number(number) => u8::try_from(*number).ok(),
+        let byte = |value: &ProfileValue| match value {
+            ProfileValue::Number(number) => u8::try_from(*number).ok(),
             _ => None,
         };
         match self {
-            Value::List(values) => values.iter().map(byte).collect(),
+            ProfileValue::List(values) => values.iter().map(byte).collect(),
             _ => None,
         }
     }
 
-    /// What it assigns to `path` and to parts of it. What names several elements comes first (`[*]`, then ranges), so
+    /// The assignments to `path` and to parts of it. Those of several elements come first (`[*]`, then ranges), so
     /// that the more exact path counts.
     ///
     /// # Errors
@@ -65,12 +65,12 @@ impl Value {
             return Err(format!("lists and tables nest deeper than {DEPTH_MAX}"));
         };
         match self {
-            Value::List(values) => {
+            ProfileValue::List(values) => {
                 for (index, value) in values.iter().enumerate() {
                     value.collect(&format!("{path}[{index}]"), depth, found)?;
                 }
             }
-            Value::Members(members) => {
+            ProfileValue::Members(members) => {
                 for (member, value) in members {
                     let point = if member.starts_with('[') { "" } else { "." };
                     value.collect(&format!("{path}{point}{member}"), depth, found)?;
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn lists_and_tables_become_paths() {
         let text = r#"x = { "[*]" = 1, a = [true, { b = "cpus" }], "c[0..2].d" = 4 }"#;
-        let values: BTreeMap<String, Value> = toml::from_str(text).expect("TOML");
+        let values: BTreeMap<String, ProfileValue> = toml::from_str(text).expect("TOML");
         let found = values["x"].assignments("x").expect("it is flat");
         let found: Vec<_> = found.iter().map(|a| format!("{}={}", a.path, a.value)).collect();
         assert_eq!(found, ["x[*]=1", "x.c[0..2].d=4", "x.a[0]=true", "x.a[1].b=cpus"]);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_list_of_bytes_is_one() {
-        let values: BTreeMap<String, Value> =
+        let values: BTreeMap<String, ProfileValue> =
             toml::from_str("a = [0, 255]\nb = [256]\nc = 1").expect("TOML");
         assert_eq!(values["a"].bytes(), Some(vec![0, 255]));
         assert_eq!((values["b"].bytes(), values["c"].bytes()), (None, None));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// What follows the name of a loader where a scheduler is named.
+/// The end of a loader's name where a scheduler is named.
 const SUFFIX: &str = " (its loader)";
 /// Bytes at the start of an ELF file up to and with its machine (`e_machine`).
 const ELF_HEAD_BYTES: usize = 20;
@@ -19,7 +19,7 @@ const ELF_MACHINE: (usize, [u8; 2]) = (18, [62, 0]);
 /// A scheduler's own loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoaderProgram {
-    /// What it is called as a scheduler: `scx_bpfland (its loader)`.
+    /// Its name as a scheduler: `scx_bpfland (its loader)`.
     pub label: String,
     /// The program.
     pub program: PathBuf,

@@ -1,32 +1,33 @@
-//! What a profile puts into elements of maps (`[maps.NAME]`).
+//! The content that a profile puts into elements of maps (`[maps.NAME]`).
 
 use fairground_bpf::{GlobalType, Object};
 use fairground_machine::{MapContent, Meanings, Patch, Topology, Words};
 
-use super::assignment::Value;
+use super::assignment::ProfileValue;
+use super::profile::ProfileFaults;
 
 /// Maximum elements that one line of a profile sets.
 const ELEMENTS_MAX: u64 = 1 << 16;
-/// What begins the words that stand for a value of each CPU.
+/// The start of words for a value of each CPU.
 const OF_A_CPU: &str = "cpu.";
-/// What the kinds of maps with a copy of each element for each CPU have in common.
+/// The start of the kinds of maps with a copy of each element for each CPU.
 const PER_CPU: &str = "percpu_";
 
 /// A key, and for a range that ends with the number of places of a level (`0..llcs`) the place, whose value words for
 /// lists of that level stand for.
 type Key = (u64, Option<(&'static str, usize)>);
 
-/// What the elements of a map get: by members, by elements, or as bytes where their type has none. In a per-CPU map a
+/// The content of a map's elements: by members, by elements, or as bytes where their type has none. In a per-CPU map a
 /// word for a list of CPUs (`cpu.id`) gives each copy the value of its CPU.
 ///
 /// # Errors
-/// What is wrong, in words.
+/// The fault, in words.
 pub(super) fn elements_of(
     object: &Object,
     topology: &Topology,
-    map: &str,
-    keys: &str,
-    element: &Value,
+    (map, keys): (&str, &str),
+    element: &ProfileValue,
+    faults: &mut ProfileFaults,
 ) -> Result<Vec<MapContent>, String> {
     let words = Words::of(topology);
     let known = object.map_value(map).zip(object.map_member(map, ""));
@@ -47,6 +48,9 @@ pub(super) fn elements_of(
         let of_key = place.map_or(of_key, |(level, number)| of_key.at(level, number));
         for assignment in element.assignments("")? {
             let (path, value) = (&assignment.path, &assignment.value);
+            if !of_key.has_part(&ty, path) && faults.leaves_out(&format!("{map}: {path}")) {
+                continue;
+            }
             let copies: Vec<Option<u32>> = match per_cpu && value.starts_with(OF_A_CPU) {
                 true => (0..topology.cpus()).map(Some).collect(),
                 false => vec![None],

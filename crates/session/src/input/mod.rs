@@ -1,4 +1,4 @@
-//! What single words mean: schedulers, workloads, targets, topologies, settings, profiles, recordings.
+//! The meaning of single words: schedulers, workloads, targets, topologies, settings, profiles, recordings.
 
 mod assignment;
 mod build;
@@ -6,8 +6,8 @@ mod host;
 mod loaded;
 mod loader;
 mod map_elements;
-mod part;
 mod profile;
+mod profile_settings;
 mod profiles;
 mod published;
 mod recording;

@@ -40,23 +40,29 @@
 //!
 //! [options.power.save]                   # further, with `NAME:power=save` (entries of the catalogue)
 //! set = { frequency = 0 }
+//!
+//! [versions."1.0.5..1.1.0"]              # further, for versions from the first to before the last (entries)
+//! set = { slice_us = 20_000 }
 //! ```
 
 mod applied;
+mod faults;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fairground_bpf::Object;
+use fairground_catalogue::by_version;
 use fairground_machine::{Meanings, Setting, SettingError, Topology, Words, root_of};
 use fairground_realkernel::files::read_text;
 use fairground_suggest::did_you_mean;
 use serde::Deserialize;
 
-pub(crate) use applied::Applied;
+pub(crate) use applied::{AppliedProfile, LoaderKnowledge};
+pub(super) use faults::ProfileFaults;
 
-use super::assignment::{Value, sort};
-use super::part::{Part, Programs};
+use super::assignment::{ProfileValue, sort};
+use super::profile_settings::{ProfilePrograms, ProfileSettings};
 use super::published::without_options;
 use super::split_set;
 use crate::failure::Failure;
@@ -64,32 +70,34 @@ use crate::failure::Failure;
 /// A profile file, strict: an unknown key is an error with its line.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ProfileFile {
     object: String,
     scheduler: Option<String>,
     #[serde(default)]
     required: Vec<String>,
     #[serde(default)]
-    set: BTreeMap<String, Value>,
+    set: BTreeMap<String, ProfileValue>,
     #[serde(default)]
-    resize: BTreeMap<String, Value>,
+    resize: BTreeMap<String, ProfileValue>,
     #[serde(default)]
-    ops: BTreeMap<String, Value>,
+    ops: BTreeMap<String, ProfileValue>,
     #[serde(default)]
-    maps: BTreeMap<String, BTreeMap<String, Value>>,
+    maps: BTreeMap<String, BTreeMap<String, ProfileValue>>,
     #[serde(default)]
-    run: Programs,
+    run: ProfilePrograms,
     #[serde(default)]
-    when: BTreeMap<String, Part>,
+    when: BTreeMap<String, ProfileSettings>,
     #[serde(default)]
-    options: BTreeMap<String, BTreeMap<String, Part>>,
+    options: BTreeMap<String, BTreeMap<String, ProfileSettings>>,
+    #[serde(default)]
+    versions: BTreeMap<String, ProfileSettings>,
 }
 
-impl File {
-    /// What it sets on every machine.
-    fn base(&self) -> Part {
-        let File { set, resize, ops, maps, run, .. } = self.clone();
-        Part { set, resize, ops, maps, run }
+impl ProfileFile {
+    /// The settings of every machine.
+    fn base(&self) -> ProfileSettings {
+        let ProfileFile { set, resize, ops, maps, run, .. } = self.clone();
+        ProfileSettings { set, resize, ops, maps, run }
     }
 }
 
@@ -100,13 +108,15 @@ const DATA: &str = "data";
 #[derive(Clone, Debug)]
 pub struct Profile {
     path: PathBuf,
-    file: File,
+    file: ProfileFile,
     /// Of an entry of the catalogue: the scheduler as it was named, with its options.
     spec: Option<String>,
-    /// What these options set.
-    chosen: Vec<Part>,
-    /// It is used for a certain version of the scheduler: what its object lacks is not set there.
-    of_version: bool,
+    /// The settings of these options.
+    chosen: Vec<ProfileSettings>,
+    /// Of an entry: the version of the scheduler.
+    version: Option<String>,
+    /// It is another one than the entry describes: what its object lacks is left out.
+    other_version: bool,
 }
 
 impl Profile {
@@ -123,7 +133,8 @@ impl Profile {
             Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
                 .help("docs/howto/third-party-schedulers.md describes the keys of a profile")
         })?;
-        Ok(Profile { path, file, spec: None, chosen: Vec::new(), of_version: false })
+        let chosen = Vec::new();
+        Ok(Profile { path, file, spec: None, chosen, version: None, other_version: false })
     }
 
     /// The same for a scheduler of the catalogue as it was named, with options.
@@ -143,14 +154,16 @@ impl Profile {
         Ok(self)
     }
 
-    /// The same for a certain version, which may lack variables of the one that the entry describes.
-    pub(super) fn of_version(self, of_version: bool) -> Profile {
-        Profile { of_version, ..self }
+    /// The same for a version of the scheduler, which may lack what the `described` one has; `None`: for that one.
+    pub(super) fn of_version(self, version: Option<String>, described: &str) -> Profile {
+        let other_version = version.as_ref().is_some_and(|version| version != described);
+        let version = Some(version.unwrap_or_else(|| described.to_owned()));
+        Profile { version, other_version, ..self }
     }
 
-    fn leaves_out(&self, object: &Object, path: &str) -> bool {
-        let is_it = |name: &str| name.eq_ignore_ascii_case(root_of(path));
-        self.of_version && !object.globals().iter().any(|global| is_it(&global.name))
+    /// Whether it is of an entry of the catalogue.
+    pub(super) fn is_of_entry(&self) -> bool {
+        self.spec.is_some()
     }
 
     /// Where it was read from.
@@ -189,8 +202,19 @@ impl Profile {
         values.collect()
     }
 
-    /// What it sets on a machine of that topology.
-    fn on(&self, topology: &Topology) -> Result<Part, Failure> {
+    /// The variables that it names, in whatever part of it.
+    fn names(&self) -> BTreeSet<String> {
+        let ProfileFile { set, when, options, versions, .. } = &self.file;
+        let parts = when
+            .values()
+            .chain(versions.values())
+            .chain(options.values().flat_map(BTreeMap::values));
+        let all = set.keys().chain(parts.flat_map(|part| part.set.keys()));
+        all.map(|name| root_of(name).to_owned()).collect()
+    }
+
+    /// The settings on a machine of that topology.
+    fn on(&self, topology: &Topology) -> Result<ProfileSettings, Failure> {
         let words = Words::of(topology);
         let mut part = self.file.base();
         for (word, further) in &self.file.when {
@@ -204,6 +228,12 @@ impl Profile {
                     ))
                     .help("give a word for a number of the machine that may be 0: `smt`, `numa`, `one_llc`"));
                 }
+            }
+        }
+        for (range, further) in &self.file.versions {
+            let version = self.version.as_deref();
+            if version.is_some_and(|version| is_within(version, range)) {
+                part.add(further);
             }
         }
         self.chosen.iter().for_each(|further| part.add(further));
@@ -236,33 +266,35 @@ impl Profile {
         Err(self.unknown(object, &named, name, known.into_iter()))
     }
 
-    /// What it sets, checked.
+    /// The variables that it sets, checked.
     fn settings(
         &self,
         object: &Object,
-        part: &Part,
+        part: &ProfileSettings,
         topology: &Topology,
-    ) -> Result<Vec<Setting>, Failure> {
+        faults: &mut ProfileFaults,
+    ) -> Vec<Setting> {
         let mut all = Vec::new();
         for (name, value) in &part.set {
             let wrong = |problem| {
                 Failure::new(format_args!("{}: [set] {name}: {problem}", self.path.display()))
             };
-            all.extend(value.assignments(name).map_err(wrong)?);
+            all.extend(faults.check(value.assignments(name).map_err(wrong)).unwrap_or_default());
         }
-        all.retain(|assignment| !self.leaves_out(object, &assignment.path));
         sort(&mut all);
         let types = object.types();
         let meanings = Meanings::new(&types, topology);
-        let checked = all.iter().map(|assignment| {
+        all.retain(|assignment| {
+            meanings.has_variable(object.globals(), &assignment.path)
+                || !faults.leaves_out(&of_object(object, &assignment.path))
+        });
+        let checked = all.iter().filter_map(|assignment| {
             let setting = Setting::initial(&assignment.path, &assignment.value);
-            match meanings.change(object.name(), object.globals(), &setting) {
-                Ok(_) => Ok(setting),
-                Err(SettingError::Unknown { .. }) => {
-                    Err(self.no_variable(object, root_of(&assignment.path)))
-                }
-                Err(e) => Err(Failure::new(format_args!("{}: [set] {e}", self.path.display()))),
-            }
+            let changed = meanings.change(object.name(), object.globals(), &setting);
+            faults.check(changed.map(|_| setting).map_err(|error| match error {
+                SettingError::Unknown { .. } => self.no_variable(object, root_of(&assignment.path)),
+                e => Failure::new(format_args!("{}: [set] {e}", self.path.display())),
+            }))
         });
         checked.collect()
     }
@@ -314,12 +346,12 @@ impl Profile {
         &self,
         table: &str,
         name: &str,
-        value: &Value,
+        value: &ProfileValue,
         topology: &Topology,
     ) -> Result<u64, Failure> {
         let number = match value {
-            Value::Number(number) => u64::try_from(*number).ok(),
-            Value::Text(text) => Words::of(topology).number(text),
+            ProfileValue::Number(number) => u64::try_from(*number).ok(),
+            ProfileValue::Text(text) => Words::of(topology).number(text),
             _ => None,
         };
         number.ok_or_else(|| {
@@ -327,6 +359,19 @@ impl Profile {
                 .help("give a whole number, or a word such as \"cpus\" for the number of CPUs")
         })
     }
+}
+
+/// The name of a variable that the object lacks, or the path of a part that its variable lacks.
+fn of_object(object: &Object, path: &str) -> String {
+    let root = root_of(path);
+    let has_root = object.globals().iter().any(|global| global.name.eq_ignore_ascii_case(root));
+    if has_root { path } else { root }.to_owned()
+}
+
+/// Whether a version lies in `FIRST..END`, without the end; each may be missing.
+fn is_within(version: &str, range: &str) -> bool {
+    let (first, end) = range.split_once("..").unwrap_or((range, ""));
+    by_version(version, first).is_ge() && (end.is_empty() || by_version(version, end).is_lt())
 }
 
 /// Whether an object has a map of that name that is no data section.

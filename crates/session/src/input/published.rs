@@ -1,12 +1,12 @@
 //! Schedulers of the catalogue, by name: `NAME`, `NAME@VERSION`, with options `NAME:OPTION=VALUE:OPTION=VALUE`.
 
-use fairground_catalogue::{ENTRIES, Entry, Store};
+use fairground_catalogue::{CatalogueEntry, Store, find};
 use fairground_realkernel::packages::Cache;
 
 use super::{Profile, split_set};
 use crate::failure::Failure;
 
-/// What stands before an option.
+/// The character before an option.
 const OPTION: char = ':';
 
 /// The cache of built schedulers.
@@ -15,23 +15,33 @@ pub fn scheduler_store() -> Result<Store, Failure> {
     Ok(Store::at(cache.root().join("schedulers")))
 }
 
-/// A scheduler of the catalogue, as it was named.
+/// A published scheduler, as it was named.
 struct Named<'s> {
-    entry: &'static Entry,
+    name: &'s str,
+    /// `None`: it is built, and nothing describes its loader.
+    entry: Option<&'static CatalogueEntry>,
     version: Option<&'s str>,
-    /// What follows the first `:`.
+    /// The text after the first `:`.
     options: Option<&'s str>,
 }
 
-/// `None` if that is no scheduler of the catalogue.
+/// `None` if that is no published scheduler: none of the catalogue, and none that is built.
 fn named(spec: &str) -> Option<Named<'_>> {
     let (name, options) = match spec.split_once(OPTION) {
         Some((name, options)) => (name, Some(options)),
         None => (spec, None),
     };
     let (name, version) = split_set(name);
-    let entry = ENTRIES.iter().find(|entry| entry.name == name)?;
-    Some(Named { entry, version, options })
+    let entry = find(name);
+    (entry.is_some() || is_built(name)).then_some(Named { name, entry, version, options })
+}
+
+/// Whether a published scheduler without an entry is built.
+fn is_built(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    name.chars().all(plain)
+        && fairground_policies::get(name).is_none()
+        && scheduler_store().is_ok_and(|store| !store.built(name).is_empty())
 }
 
 /// A scheduler's name without the options of an entry of the catalogue.
@@ -42,28 +52,52 @@ pub(super) fn without_options(spec: &str) -> &str {
 
 /// The object file of a scheduler of the catalogue; `None` if it is none.
 pub(super) fn object_of(spec: &str) -> Option<Result<String, Failure>> {
-    let Named { entry, version, .. } = named(spec)?;
+    let Named { name, version, .. } = named(spec)?;
     Some(scheduler_store().and_then(|store| {
-        let built = store.cached(entry.name, version).map_err(Failure::new)?;
+        let built = store.cached(name, version).map_err(Failure::new)?;
         Ok(built.object.display().to_string())
     }))
 }
 
-/// What the loader of a scheduler of the catalogue would set, as its entry says; `None` if it is none.
+/// The profile of a published scheduler's entry: the settings that its loader would make. `None`: it is none, or has no
+/// entry.
 pub fn profile_of(spec: &str) -> Option<Result<Profile, Failure>> {
-    let Named { entry, version, options } = named(spec)?;
+    let Named { name, entry, version, options } = named(spec)?;
     let options = options.into_iter().flat_map(|all| all.split(OPTION)).map(|option| {
         option.split_once('=').ok_or_else(|| {
             Failure::new(format_args!("{spec}: `{option}` is no option"))
-                .help(format_args!("write `{}:NAME=VALUE`", entry.name))
+                .help(format_args!("write `{name}:NAME=VALUE`"))
         })
     });
-    let profile = options.collect::<Result<Vec<_>, _>>().and_then(|options| {
-        let path = format!("catalogue/{}.toml", entry.name).into();
-        let profile = Profile::of_text(path, &entry.profile())?.of_version(version.is_some());
-        profile.with_options(spec, &options)
+    let options = match options.collect::<Result<Vec<_>, _>>() {
+        Ok(options) => options,
+        Err(failure) => return Some(Err(failure)),
+    };
+    let Some(entry) = entry else {
+        return (!options.is_empty()).then(|| {
+            Err(Failure::new(format_args!("{name} has no options: no entry describes its loader"))
+                .help("set its variables with --set, or with a profile"))
+        });
+    };
+    let path = format!("catalogue/{name}.toml").into();
+    let profile = Profile::of_text(path, &entry.profile()).and_then(|profile| {
+        let version = version.map(str::to_owned).or_else(|| built_version(name));
+        profile.of_version(version, entry.version()).with_options(spec, &options)
     });
     Some(profile)
+}
+
+/// The newest version that is built.
+fn built_version(name: &str) -> Option<String> {
+    Some(scheduler_store().ok()?.built(name).into_iter().next()?.version)
+}
+
+/// The note of a published scheduler without an entry; `None` if it is none.
+pub(super) fn without_entry(spec: &str) -> Option<String> {
+    let Named { name, entry: None, .. } = named(spec)? else { return None };
+    Some(format!(
+        "{name}: no entry of the catalogue describes what its loader sets; give --set or --profile"
+    ))
 }
 
 #[cfg(test)]
@@ -94,7 +128,7 @@ mod tests {
         let entry = || Profile::of_text("entry.toml".into(), text).expect("a profile");
         let refused = entry().apply(&mut object, &topology).expect_err("a lack").to_string();
         assert!(refused.contains("has no variable `of_later`"), "{refused}");
-        let older = entry().of_version(true);
+        let older = entry().of_version(Some("1.0.9".to_owned()), "1.0.10");
         let applied = older.apply(&mut object, &topology).expect("the rest");
         assert_eq!(
             applied.settings.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),

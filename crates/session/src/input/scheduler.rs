@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use fairground_bpf::{Global, Object};
+use fairground_bpf::{Global, Object, OpsValue};
 use fairground_machine::{
-    Engine, KernelAbi, Policy, Setting, Setup, Topology, is_kernel_constant, is_number, root_of,
+    Engine, KernelAbi, Policy, Setting, Setup, Topology, is_kernel_constant, is_number, ops_flags,
+    root_of,
 };
 use fairground_realkernel::job::SchedulerSetup;
 
 use super::Profile;
 use super::loaded::{self, Loaded};
-use super::profile::Applied;
+use super::profile::{AppliedProfile, LoaderKnowledge};
+use super::published::without_entry;
 use crate::failure::Failure;
 use crate::spec::{EngineChoice, SchedulerSpec};
 
@@ -29,17 +31,19 @@ pub struct SchedulerObject {
     pub sizes: Sizes,
     /// Arrays that its profile resized.
     pub resized: Vec<String>,
-    /// What its parameter set and its profile set.
+    /// The settings of its parameter set and its profile.
     pub settings: Vec<Setting>,
-    /// What else its profile does in each simulated machine.
+    /// The maps and programs of its profile in each simulated machine.
     simulated: Setup,
     /// The same on a real kernel.
     pub setup: SchedulerSetup,
-    /// Variables that its entry in the catalogue sets and that this version lacks.
+    /// Names that its entry in the catalogue has and this version lacks.
     lacking: Vec<String>,
+    /// The knowledge of its loader's settings.
+    known: LoaderKnowledge,
 }
 
-/// What an object is compiled for: an engine, and the interface of a kernel.
+/// The purpose of compiling an object: an engine, and the interface of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompileFor {
     /// How its instructions are executed.
@@ -63,7 +67,7 @@ impl From<&SchedulerSpec> for CompileFor {
 /// A scheduler, compiled and ready for any number of simulated machines.
 #[derive(Debug)]
 pub struct Scheduler {
-    /// What it was compiled from.
+    /// Its object.
     pub object: SchedulerObject,
     /// The compiled policy.
     pub policy: Policy,
@@ -88,6 +92,10 @@ impl Sizes {
     }
 }
 
+/// The section of programs that user space runs.
+pub(super) const SYSCALL: &str = "syscall";
+/// The member of the callback table with its flags.
+const FLAGS: &str = "flags";
 /// The size of a BPF instruction slot.
 const BYTES_PER_SLOT: u64 = 8;
 
@@ -123,25 +131,84 @@ impl SchedulerObject {
         let applied =
             profile.map(|(profile, topology)| profile.apply(Arc::make_mut(&mut object), topology));
         let applied = applied.transpose()?.unwrap_or_default();
-        let Applied { settings: of_profile, resized, setup: simulated, real, lacking } = applied;
+        let AppliedProfile {
+            settings: of_profile,
+            resized,
+            setup: simulated,
+            real,
+            lacking,
+            known,
+        } = applied;
         settings.extend(of_profile);
         let (label, bytes) = (spec.to_owned(), Arc::clone(&loaded.bytes));
         let setup = real;
-        Ok(Self { resized, label, object, bytes, sizes, settings, simulated, setup, lacking })
+        Ok(Self {
+            resized,
+            label,
+            object,
+            bytes,
+            sizes,
+            settings,
+            simulated,
+            setup,
+            lacking,
+            known,
+        })
     }
 }
 
 impl SchedulerObject {
-    /// What this version lacks of what its entry sets, in words; `None`: nothing.
+    /// The difference from the scheduler's own loader, in words: names that its entry has and this version lacks, or that
+    /// there is no entry; `None`: there is none.
     pub fn lacking(&self) -> Option<String> {
+        if let Some(text) = without_entry(&self.label) {
+            return Some(text);
+        }
         let names: Vec<_> = self.lacking.iter().map(|name| format!("`{name}`")).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{} has no {}, which its entry sets for another version",
+                "{} has no {}, which its entry describes for another version",
                 self.label,
                 names.join(", ")
             )
         })
+    }
+
+    /// Leaves out flags of the callback table that kernels of a release do not have, as loaders of the scx project do.
+    fn mask_flags(&mut self, abi: KernelAbi) {
+        let table = self.object.struct_ops().first();
+        let Some(OpsValue::Int(flags)) = table.and_then(|table| table.field(FLAGS)) else { return };
+        let masked = flags & ops_flags(abi);
+        if masked != *flags {
+            // It has had the member until now.
+            let _ = Arc::make_mut(&mut self.object).set_ops_member(FLAGS, masked);
+        }
+    }
+
+    /// The constants that its loader may set and the programs that it may run, and that nothing sets or runs here, in words.
+    /// An object has a loader if it has such programs (`SEC("syscall")`) or a profile. `None`: there are none, or an entry
+    /// of the catalogue describes all.
+    pub fn unset(&self, given: &[Setting]) -> Option<String> {
+        let programs = self.object.functions().iter().filter(|found| found.section == SYSCALL);
+        let programs: Vec<&str> = programs.map(|program| program.name.as_str()).collect();
+        if matches!(self.known, LoaderKnowledge::All)
+            || (matches!(self.known, LoaderKnowledge::Nothing) && programs.is_empty())
+        {
+            return None;
+        }
+        let Setup { before, after, each_second, .. } = &self.simulated;
+        let runs = || [before, after, each_second].into_iter().flatten();
+        let idle = programs.into_iter().filter(|name| runs().all(|run| run.program != *name));
+        let idle: Vec<_> = idle.map(|name| format!("`{name}`")).collect();
+        let idle = (!idle.is_empty()).then(|| {
+            format!(
+                "{}: its loader may run {}, which nothing runs here",
+                self.label,
+                idle.join(", ")
+            )
+        });
+        let texts: Vec<_> = self.left_at_zero(given).into_iter().chain(idle).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     /// Of an object file: the constants (`const volatile`) that are 0 in it and not set, in words. The object does not
@@ -151,6 +218,10 @@ impl SchedulerObject {
         if fairground_policies::get(name).is_some() {
             return None;
         }
+        let is_known = |global: &Global| match &self.known {
+            LoaderKnowledge::Some(names) => names.contains(root_of(&global.name)),
+            LoaderKnowledge::Nothing | LoaderKnowledge::All => false,
+        };
         let is_set = |global: &Global| {
             self.settings
                 .iter()
@@ -160,7 +231,7 @@ impl SchedulerObject {
         let constants = self.object.globals().iter().filter(|global| {
             let number = is_number(&global.ty);
             let constant = global.read_only && global.volatile && number;
-            constant && !is_kernel_constant(global) && !is_set(global)
+            constant && !is_kernel_constant(global) && !is_set(global) && !is_known(global)
         });
         let zero = |global: &&Global| self.object.initial(global).iter().all(|byte| *byte == 0);
         let names: Vec<&str> = constants.filter(zero).map(|global| global.name.as_str()).collect();
@@ -184,7 +255,10 @@ impl Scheduler {
     ) -> Result<Self, Failure> {
         let (name, _) = split_set(spec);
         let (loaded, set) = loaded::read_spec(spec)?;
-        let object = SchedulerObject::of(spec, set, &loaded, profile)?;
+        let mut object = SchedulerObject::of(spec, set, &loaded, profile)?;
+        if profile.is_some_and(|(profile, _)| profile.is_of_entry()) {
+            object.mask_flags(target.abi);
+        }
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let policy = match profile {
             None => loaded.policy(target).map_err(|e| failed(&e))?,

@@ -9,10 +9,15 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::assignment::{Assignment, Value};
+use super::assignment::{Assignment, ProfileValue};
+use super::profile::ProfileFaults;
 
-/// What starts the name of a saved value.
+/// The start of a saved value's name.
 const SAVED: char = '$';
+/// The first program of the scx project's arena library.
+const ARENA_INIT: &str = "arena_init";
+/// The program that learns how many places the machine has; its versions until 1.1.0 have none.
+const ARENA_SHAPE: &str = "arena_topology_init";
 
 /// A program to run: its name alone, or with `args` and `save`.
 #[derive(Clone, Debug)]
@@ -24,7 +29,7 @@ pub(super) struct Step(pub(super) Call);
 pub(super) struct Call {
     pub(super) program: String,
     #[serde(default)]
-    args: BTreeMap<String, Value>,
+    args: BTreeMap<String, ProfileValue>,
     /// Once for each place of a level: `cpus`, `cores`, `llcs`, `nodes`, `sockets`.
     each: Option<String>,
     /// The CPU that executes it: its loader pins itself there.
@@ -58,7 +63,7 @@ impl<'de> Visitor<'de> for StepVisitor {
     }
 }
 
-/// What steps mean for an object and a machine, in their order.
+/// The runs of steps for an object and a machine, in their order.
 pub(super) struct Steps<'o> {
     object: &'o Object,
     topology: &'o Topology,
@@ -74,20 +79,29 @@ impl<'o> Steps<'o> {
     /// The runs of the next step.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
-    pub(super) fn next(&mut self, step: &Step) -> Result<Vec<ProgramRun>, String> {
-        let Some(each) = &step.0.each else { return Ok(vec![self.one(&step.0, None)?]) };
+    /// The fault, in words.
+    pub(super) fn next(
+        &mut self,
+        step: &Step,
+        faults: &mut ProfileFaults,
+    ) -> Result<Vec<ProgramRun>, String> {
+        let Some(each) = &step.0.each else { return Ok(vec![self.one(&step.0, None, faults)?]) };
         let words = Words::of(self.topology);
         let Some((level, _)) = Words::levels().find(|(_, count)| count == each) else {
             let known: Vec<_> = Words::levels().map(|(_, count)| count).collect();
             return Err(format!("`each = \"{each}\"`: there are `{}`", known.join("`, `")));
         };
         let places = words.list(&format!("{level}.id"))?.len();
-        (0..places).map(|place| self.one(&step.0, Some((level, place)))).collect()
+        (0..places).map(|place| self.one(&step.0, Some((level, place)), faults)).collect()
     }
 
     /// One run; for a place of a level, words for lists of that level are their values for the place.
-    fn one(&mut self, call: &Call, place: Option<(&str, usize)>) -> Result<ProgramRun, String> {
+    fn one(
+        &mut self,
+        call: &Call,
+        place: Option<(&str, usize)>,
+        faults: &mut ProfileFaults,
+    ) -> Result<ProgramRun, String> {
         let Call { program, args, save, cpu, .. } = call;
         let cpus = self.topology.cpus();
         if let Some(cpu) = cpu.filter(|cpu| *cpu >= cpus) {
@@ -102,12 +116,21 @@ impl<'o> Steps<'o> {
                 .to_owned()
         })?;
         run.context = vec![0; argument.1 as usize];
-        for assignment in Value::Members(args.clone()).assignments("")? {
-            self.pass(&argument, &assignment, place, &mut run)?;
-        }
         let types = self.object.types();
         let meanings = Meanings::new(&types, self.topology);
+        let mut lacks = |path: &str| {
+            !meanings.has_part(&argument.0, path)
+                && faults.leaves_out(&format!("{program}(): {}", path.trim_start_matches('.')))
+        };
+        for assignment in ProfileValue::Members(args.clone()).assignments("")? {
+            if !lacks(&assignment.path) {
+                self.pass(&argument, &assignment, place, &mut run)?;
+            }
+        }
         for (name, member) in save {
+            if lacks(member) {
+                continue;
+            }
             let (offset, size) = meanings.word_of("args", (&argument.0, argument.1), member)?;
             run.save.push(SavedValue { name: name.clone(), offset, size });
             self.saved.insert(name.clone());
@@ -115,19 +138,29 @@ impl<'o> Steps<'o> {
         Ok(run)
     }
 
-    /// What the loader part of the scx project's arena library does (`ArenaLib::setup` of the crate scx_arena 1.1): the
+    /// The steps of the loader part of the scx project's arena library (`ArenaLib::setup` of the crate scx_arena 1.1): the
     /// allocators, with the structure that a task gets, and the tree of the machine's topology, a mask of CPUs for each
     /// place.
     ///
     /// # Errors
     /// The object has no such structure or programs.
-    pub(super) fn arena_library(&mut self, task: &str) -> Result<Vec<ProgramRun>, String> {
+    pub(super) fn arena_library(
+        &mut self,
+        task: &str,
+        faults: &mut ProfileFaults,
+    ) -> Result<Vec<ProgramRun>, String> {
         const PAGES_AT_ONCE: &str = "8";
+        let has = |program: &str| self.object.argument_of(program).is_some();
+        if !has(ARENA_INIT) && faults.leaves_out(&format!("{ARENA_INIT}()")) {
+            return Ok(Vec::new());
+        }
+        let has_shape = has(ARENA_SHAPE);
         let size = self.object.types().size_of(task);
         let size = size.ok_or_else(|| format!("the object has no structure `{task}`"))?;
         let call = |program: &str, args: &[(&str, String)]| {
-            let args =
-                args.iter().map(|(name, value)| ((*name).to_owned(), Value::Text(value.clone())));
+            let args = args
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), ProfileValue::Text(value.clone())));
             Call { program: program.to_owned(), args: args.collect(), ..Call::default() }
         };
         let words = Words::of(self.topology);
@@ -136,10 +169,11 @@ impl<'o> Steps<'o> {
         };
         let mut runs = vec![self.one(
             &call(
-                "arena_init",
+                ARENA_INIT,
                 &[("static_pages", PAGES_AT_ONCE.to_owned()), ("task_ctx_size", size.to_string())],
             ),
             None,
+            faults,
         )?];
         let children = [
             words.number("nodes").unwrap_or(1),
@@ -153,7 +187,9 @@ impl<'o> Steps<'o> {
             .collect();
         let children: Vec<_> =
             children.iter().map(|(path, count)| (path.as_str(), count.clone())).collect();
-        runs.push(self.one(&call("arena_topology_init", &children), None)?);
+        if has_shape {
+            runs.push(self.one(&call(ARENA_SHAPE, &children), None, faults)?);
+        }
         let mut masks = vec![(0, words.mask_of_all())];
         for level in ["node", "llc", "core", "cpu"] {
             let of_level = words.list(&format!("{level}.mask"))?;
@@ -162,12 +198,12 @@ impl<'o> Steps<'o> {
         for (id, mask) in masks {
             let mut alloc = call("arena_alloc_mask", &[]);
             alloc.save.insert("arena_mask".to_owned(), "bitmap".to_owned());
-            let mut run = self.one(&alloc, None)?;
+            let mut run = self.one(&alloc, None, faults)?;
             let bytes = mask.iter().flat_map(|word| word.to_le_bytes()).collect();
             run.store.push(("arena_mask".to_owned(), bytes));
             runs.push(run);
             let args = [("bitmap", "$arena_mask".to_owned()), ("id", id.to_string())];
-            runs.push(self.one(&call("arena_topology_node_init", &args), None)?);
+            runs.push(self.one(&call("arena_topology_node_init", &args), None, faults)?);
         }
         Ok(runs)
     }

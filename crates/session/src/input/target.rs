@@ -3,8 +3,8 @@
 use std::fmt;
 
 use fairground_machine::Setting;
-use fairground_realkernel::packages;
 use fairground_realkernel::job::Knob;
+use fairground_realkernel::packages;
 
 use crate::failure::Failure;
 
@@ -19,9 +19,9 @@ pub enum Target {
     Vm(String),
 }
 
-/// What `--sched` calls a kernel's own scheduler.
+/// The name of a kernel's own scheduler for `--sched`.
 pub const OWN_SCHEDULER: &str = "kernel";
-/// What a setting of a real kernel itself starts with.
+/// The start of a setting of a real kernel itself.
 const KNOB_PREFIX: &str = "kernel.";
 
 impl Target {

@@ -150,7 +150,7 @@ fn within(number: u32, key: &str) -> Result<u32, String> {
 /// The machine so far.
 #[derive(Debug, Default)]
 struct Builder {
-    /// What the next place of each level is called.
+    /// The number of the next place of each level.
     next: CpuPlace,
     /// Each CPU: its number within its core, and its place.
     threads: Vec<(u32, CpuPlace)>,

@@ -7,7 +7,7 @@ use fairground_realkernel::job::{GlobalWrite, Patch};
 use super::SchedulerObject;
 use crate::failure::Failure;
 
-/// What `settings` write on a machine of that topology, in their order: a parameter set's before those that were typed,
+/// The writes of `settings` on a machine of that topology, in their order: a parameter set's before those that were typed,
 /// so that the last one counts.
 ///
 /// # Errors
@@ -22,7 +22,7 @@ pub fn global_writes(
     settings.iter().map(|setting| global_write(object, meanings, setting)).collect()
 }
 
-/// What makes the arrays as long as the profile says: their whole sections, which begin with what the object has there.
+/// The writes that make arrays as long as the profile says: their whole sections, which begin with the object's content.
 pub fn resize_writes(scheduler: &SchedulerObject) -> Vec<GlobalWrite> {
     let of = |array: &String| {
         let global = scheduler.object.global(array)?;

@@ -1,7 +1,7 @@
 //! QEMU, kernels, the archive that they come from, KVM.
 
-use fairground_realkernel::packages::{PackageError, Reach, reach};
 use fairground_realkernel::files::read_text;
+use fairground_realkernel::packages::{PackageError, Reach, reach};
 use fairground_realkernel::vm::{NoKvm, kvm_opens, kvm_works};
 
 use super::super::packages::{Package, as_root, install};

@@ -1,4 +1,4 @@
-//! What a profile does on a machine of one topology.
+//! The effect of a profile on a machine of one topology.
 
 use std::collections::BTreeSet;
 
@@ -8,119 +8,168 @@ use fairground_machine::{
 };
 use fairground_realkernel::job::{ContextValue, MapWrite, ProgramJob, SchedulerSetup};
 
-use super::{DATA, Profile, is_map};
+use super::{DATA, Profile, ProfileFaults, is_map};
 use crate::failure::Failure;
 use crate::input::map_elements::elements_of;
-use crate::input::part::{Part, Programs};
+use crate::input::profile_settings::{ProfilePrograms, ProfileSettings};
+use crate::input::scheduler::SYSCALL;
 use crate::input::steps::{Step, Steps};
 
-/// The section of programs that user space runs.
-const SYSCALL: &str = "syscall";
-
-/// What a profile does, for one object on machines of one topology.
+/// The effect of a profile, for one object on machines of one topology.
 #[derive(Debug, Default)]
-pub(crate) struct Applied {
-    /// What it sets.
+pub(crate) struct AppliedProfile {
+    /// The variables that it sets.
     pub(crate) settings: Vec<Setting>,
     /// The arrays and maps that it resizes.
     pub(crate) resized: Vec<String>,
-    /// What else it does in each simulated machine.
+    /// The rest, in each simulated machine: maps, programs.
     pub(crate) setup: Setup,
     /// The same on a real kernel, with the callback table's integers and the maps that are resized.
     pub(crate) real: SchedulerSetup,
-    /// The variables that it would set and that this version's object lacks.
+    /// Names that it has and this version's object lacks.
     pub(crate) lacking: Vec<String>,
+    /// The knowledge of the loader's settings.
+    pub(crate) known: LoaderKnowledge,
+}
+
+/// The knowledge of the settings that an object's loader makes.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum LoaderKnowledge {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The variables that a profile names, in whatever part of it; there may be more.
+    Some(BTreeSet<String>),
+    /// All: an entry of the catalogue describes this version.
+    All,
 }
 
 impl Profile {
     /// Applies what concerns the object itself, and returns the rest.
+    ///
+    /// # Errors
+    /// All that is wrong with the profile for this object, at once.
     pub(crate) fn apply(
         &self,
         object: &mut Object,
         topology: &Topology,
-    ) -> Result<Applied, Failure> {
+    ) -> Result<AppliedProfile, Failure> {
         let part = self.on(topology)?;
-        self.adjust(object, &part, topology)?;
-        let settings = self.settings(object, &part, topology)?;
-        let setup = self.setup(object, &part, topology)?;
+        let mut faults = ProfileFaults::new(self.other_version);
+        self.adjust(object, &part, topology, &mut faults);
+        let settings = self.settings(object, &part, topology, &mut faults);
+        let setup = self.setup(object, &part, topology, &mut faults);
+        let lacking = faults.end()?;
         let real = self.real_setup(object, &part, setup.clone(), topology)?;
-        let lacking = self.lacking(object, &part);
-        Ok(Applied { settings, resized: part.resize.into_keys().collect(), setup, real, lacking })
+        let known = match self.is_of_entry() && !self.other_version {
+            true => LoaderKnowledge::All,
+            false => LoaderKnowledge::Some(self.names()),
+        };
+        let resized = part.resize.into_keys().collect();
+        Ok(AppliedProfile { settings, resized, setup, real, lacking, known })
     }
 
     /// Applies what concerns the object itself.
-    fn adjust(&self, object: &mut Object, part: &Part, topology: &Topology) -> Result<(), Failure> {
+    fn adjust(
+        &self,
+        object: &mut Object,
+        part: &ProfileSettings,
+        topology: &Topology,
+        faults: &mut ProfileFaults,
+    ) {
         let shown = self.path.display();
-        self.choose(object)?;
+        faults.check(self.choose(object));
         for (name, count) in &part.resize {
-            let count = self.number("resize", name, count, topology)?;
-            let resized = match is_map(object, name) {
-                true => object.resize_map(name, count),
-                false => object.resize_array(name, count),
-            };
-            resized.map_err(|e| Failure::new(format_args!("{shown}: [resize] {name}: {e}")))?;
+            let is_map = is_map(object, name);
+            if !is_map && object.global(name).is_none() && faults.leaves_out(name) {
+                continue;
+            }
+            let resized = self.number("resize", name, count, topology).and_then(|count| {
+                let resized = match is_map {
+                    true => object.resize_map(name, count),
+                    false => object.resize_array(name, count),
+                };
+                resized.map_err(|e| Failure::new(format_args!("{shown}: [resize] {name}: {e}")))
+            });
+            faults.check(resized);
         }
         for (member, value) in &part.ops {
-            let value = self.number("ops", member, value, topology)?;
-            object
-                .set_ops_member(member, value)
-                .map_err(|e| Failure::new(format_args!("{shown}: [ops] {member}: {e}")))?;
+            let set = self.number("ops", member, value, topology).and_then(|value| {
+                object
+                    .set_ops_member(member, value)
+                    .map_err(|e| Failure::new(format_args!("{shown}: [ops] {member}: {e}")))
+            });
+            faults.check(set);
         }
         for name in self.file.required.iter() {
             if object.global(name).or_else(|| object.global(root_of(name))).is_none() {
-                return Err(self.no_variable(object, name));
+                faults.add(self.no_variable(object, name));
             }
         }
-        Ok(())
     }
 
-    /// The variables that it would set and that this version's object lacks.
-    fn lacking(&self, object: &Object, part: &Part) -> Vec<String> {
-        let roots: BTreeSet<&str> = part.set.keys().map(|name| root_of(name)).collect();
-        let lacks = roots.into_iter().filter(|root| self.leaves_out(object, root));
-        lacks.map(str::to_owned).collect()
+    /// The maps and programs of each simulated machine of that topology.
+    fn setup(
+        &self,
+        object: &Object,
+        part: &ProfileSettings,
+        topology: &Topology,
+        faults: &mut ProfileFaults,
+    ) -> Setup {
+        let maps = self.map_contents(object, part, topology, faults);
+        let mut steps = Steps::new(object, topology);
+        let ProfilePrograms { before, arena_library, after, each_second, attach, detach } =
+            &part.run;
+        let library = arena_library.as_ref().map(|task| steps.arena_library(task, faults));
+        let library = library.unwrap_or(Ok(Vec::new())).map_err(|problem| {
+            Failure::new(format_args!("{}: [run] arena_library: {problem}", self.path.display()))
+        });
+        let mut first = faults.check(library).unwrap_or_default();
+        let mut runs = |list: &[Step]| -> Vec<ProgramRun> {
+            list.iter().flat_map(|step| self.run(object, &mut steps, step, faults)).collect()
+        };
+        let (before, after, each_second) = (runs(before), runs(after), runs(each_second));
+        first.extend(before);
+        let attach = self.attachable(object, attach, faults);
+        let detach = self.attachable(object, detach, faults);
+        Setup { maps, before: first, after, each_second, attach, detach }
     }
 
-    /// What else it does in each simulated machine of that topology.
-    fn setup(&self, object: &Object, part: &Part, topology: &Topology) -> Result<Setup, Failure> {
+    fn map_contents(
+        &self,
+        object: &Object,
+        part: &ProfileSettings,
+        topology: &Topology,
+        faults: &mut ProfileFaults,
+    ) -> Vec<MapContent> {
         let known: Vec<String> = object.maps().into_iter().map(|map| map.name).collect();
-        let mut maps = Vec::new();
+        let mut contents = Vec::new();
         for (map, elements) in &part.maps {
             if !known.contains(map) {
-                let named = format!("[maps.{map}]: {} has no such map", object.name());
-                return Err(self.unknown(object, &named, map, known.iter().map(String::as_str)));
+                if !faults.leaves_out(map) {
+                    let named = format!("[maps.{map}]: {} has no such map", object.name());
+                    let names = known.iter().map(String::as_str);
+                    faults.add(self.unknown(object, &named, map, names));
+                }
+                continue;
             }
             for (key, element) in elements {
-                let wrong = |problem| {
+                let found = elements_of(object, topology, (map, key), element, faults);
+                let found = found.map_err(|problem| {
                     let place = format!("{}: [maps.{map}] {key}", self.path.display());
                     Failure::new(format_args!("{place}: {problem}"))
-                };
-                maps.extend(elements_of(object, topology, map, key, element).map_err(wrong)?);
+                });
+                contents.extend(faults.check(found).unwrap_or_default());
             }
         }
-        let mut steps = Steps::new(object, topology);
-        let Programs { before, arena_library, after, each_second, attach, detach } = &part.run;
-        let library = arena_library.as_ref().map(|task| steps.arena_library(task)).transpose();
-        let mut library = library.map_err(|problem| {
-            Failure::new(format_args!("{}: [run] arena_library: {problem}", self.path.display()))
-        })?;
-        let mut runs = |list: &[Step]| -> Result<Vec<ProgramRun>, Failure> {
-            let runs = list.iter().map(|step| self.run(object, &mut steps, step));
-            Ok(runs.collect::<Result<Vec<_>, _>>()?.concat())
-        };
-        let (before, after, each_second) = (runs(before)?, runs(after)?, runs(each_second)?);
-        let mut first = library.take().unwrap_or_default();
-        first.extend(before);
-        let attach = self.attachable(object, attach)?;
-        let detach = self.attachable(object, detach)?;
-        Ok(Setup { maps, before: first, after, each_second, attach, detach })
+        contents
     }
 
     /// The same for a real kernel, with the callback table's integers and the maps that are resized.
     fn real_setup(
         &self,
         object: &Object,
-        part: &Part,
+        part: &ProfileSettings,
         setup: Setup,
         topology: &Topology,
     ) -> Result<SchedulerSetup, Failure> {
@@ -147,22 +196,26 @@ impl Profile {
         })
     }
 
-    /// Programs to attach or not, each of which must be one that is called at an event; what a certain version lacks is
-    /// left out.
-    fn attachable(&self, object: &Object, names: &[String]) -> Result<Vec<String>, Failure> {
+    /// Programs to attach or not, each of which must be one that is called at an event.
+    fn attachable(
+        &self,
+        object: &Object,
+        names: &[String],
+        faults: &mut ProfileFaults,
+    ) -> Vec<String> {
         let known: Vec<String> = tracing_programs(object).into_iter().map(|p| p.name).collect();
         let (there, lacking): (Vec<_>, Vec<_>) =
-            names.iter().partition(|name| known.contains(name));
-        match lacking.first().filter(|_| !self.of_version) {
-            None => Ok(there.into_iter().cloned().collect()),
-            Some(name) => {
-                let named = format!(
-                    "[run] {name}: {} has no program of events with that name",
-                    object.name()
-                );
-                Err(self.unknown(object, &named, name, known.iter().map(String::as_str)))
+            names.iter().cloned().partition(|name| known.contains(name));
+        for name in lacking {
+            if faults.leaves_out(&name) {
+                continue;
             }
+            let named =
+                format!("[run] {name}: {} has no program of events with that name", object.name());
+            let known = known.iter().map(String::as_str);
+            faults.add(self.unknown(object, &named, &name, known));
         }
+        there
     }
 
     /// A step of `[run]`.
@@ -171,17 +224,25 @@ impl Profile {
         object: &Object,
         steps: &mut Steps<'_>,
         step: &Step,
-    ) -> Result<Vec<ProgramRun>, Failure> {
+        faults: &mut ProfileFaults,
+    ) -> Vec<ProgramRun> {
         let name = &step.0.program;
         let programs = || object.functions().iter().filter(|found| found.section == SYSCALL);
         if programs().all(|program| program.name != *name) {
-            let named =
-                format!("[run] {name}: {} has no such program (SEC(\"{SYSCALL}\"))", object.name());
-            return Err(self.unknown(object, &named, name, programs().map(|p| p.name.as_str())));
+            if !faults.leaves_out(&format!("{name}()")) {
+                let named = format!(
+                    "[run] {name}: {} has no such program (SEC(\"{SYSCALL}\"))",
+                    object.name()
+                );
+                let known = programs().map(|p| p.name.as_str());
+                faults.add(self.unknown(object, &named, name, known));
+            }
+            return Vec::new();
         }
-        steps.next(step).map_err(|problem| {
+        let runs = steps.next(step, faults).map_err(|problem| {
             Failure::new(format_args!("{}: [run] {name}: {problem}", self.path.display()))
-        })
+        });
+        faults.check(runs).unwrap_or_default()
     }
 }
 

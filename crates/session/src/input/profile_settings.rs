@@ -1,32 +1,32 @@
-//! What a profile sets: on every machine, on some of them (`[when.WORD]`), or with an option (`[options.NAME.VALUE]`).
+//! The settings of a profile: on every machine, on some of them (`[when.WORD]`), or with an option (`[options.NAME.VALUE]`).
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::assignment::Value;
+use super::assignment::ProfileValue;
 use super::steps::Step;
 
-/// What a profile, or a part of it, sets.
+/// The settings of a profile or of a part of it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Part {
+pub(super) struct ProfileSettings {
     #[serde(default)]
-    pub(super) set: BTreeMap<String, Value>,
+    pub(super) set: BTreeMap<String, ProfileValue>,
     #[serde(default)]
-    pub(super) resize: BTreeMap<String, Value>,
+    pub(super) resize: BTreeMap<String, ProfileValue>,
     #[serde(default)]
-    pub(super) ops: BTreeMap<String, Value>,
+    pub(super) ops: BTreeMap<String, ProfileValue>,
     #[serde(default)]
-    pub(super) maps: BTreeMap<String, BTreeMap<String, Value>>,
+    pub(super) maps: BTreeMap<String, BTreeMap<String, ProfileValue>>,
     #[serde(default)]
-    pub(super) run: Programs,
+    pub(super) run: ProfilePrograms,
 }
 
 /// Programs of the object that its loader runs.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Programs {
+pub(super) struct ProfilePrograms {
     #[serde(default)]
     pub(super) before: Vec<Step>,
     /// The structure of a task's context, where the object has the arena library of the scx project.
@@ -43,11 +43,11 @@ pub(super) struct Programs {
     pub(super) detach: Vec<String>,
 }
 
-impl Part {
+impl ProfileSettings {
     /// Adds what another part sets: its values replace those of the same name, its programs run after those of this
     /// one.
-    pub(super) fn add(&mut self, other: &Part) {
-        let Part { set, resize, ops, maps, run } = other.clone();
+    pub(super) fn add(&mut self, other: &ProfileSettings) {
+        let ProfileSettings { set, resize, ops, maps, run } = other.clone();
         self.set.extend(set);
         self.resize.extend(resize);
         self.ops.extend(ops);
@@ -64,7 +64,7 @@ impl Part {
 
     /// The names of what it sets, with the value where that is one.
     pub(super) fn names(&self) -> Vec<String> {
-        let assigned = |(name, value): (&String, &Value)| match value.text() {
+        let assigned = |(name, value): (&String, &ProfileValue)| match value.text() {
             Some(value) => format!("{name}={value}"),
             None => name.clone(),
         };
