@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use std::{fs, io, process, thread};
+use std::{io, process, thread};
 
+use fairground_realkernel::signals::is_ignored;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -61,15 +62,6 @@ fn asked() -> &'static Asked {
         }
         Asked { end, descriptor }
     })
-}
-
-/// Whether this process was started with a signal ignored.
-fn is_ignored(signal: i32) -> bool {
-    // Bit N-1 of `SigIgn` is signal N.
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    ignored.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
 }
 
 /// Ends a view a while after it was asked to end or its terminal went away, if it has not ended by itself. It looks at

@@ -44,7 +44,8 @@ fn main() -> ExitCode {
         Err(failure) => {
             talk::say(format!("fairground: {failure}"));
             // What was asked to end has not failed.
-            ExitCode::from(if interrupt::is_asked() { interrupt::EXIT_CODE } else { ERROR_CODE })
+            let is_asked = failure.is_interrupted() || interrupt::is_asked();
+            ExitCode::from(if is_asked { interrupt::EXIT_CODE } else { ERROR_CODE })
         }
     }
 }

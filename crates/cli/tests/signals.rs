@@ -85,6 +85,39 @@ fn runs_end_with_130_and_leave_nothing() {
     }
 }
 
+/// The source includes a pipe that nobody writes into.
+#[test]
+fn a_source_that_compiles_leaves_nothing() {
+    let files = Files::new();
+    let pipe = files.path("pipe.h");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let source = files.write("slow.bpf.c", "#include \"pipe.h\"\n");
+    let commands: [&[&str]; 3] = [
+        &["sched", "build", &source],
+        &["sched", "show", &source],
+        &["run", "hogs:2", "--sched", &source],
+    ];
+    for command in commands {
+        for signal in SIGNALS {
+            let scratch = Files::new();
+            let what = format!("{command:?}, {signal}");
+            let mut child = interruptible()
+                .args(command)
+                .env("TMPDIR", scratch.path(""))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program starts");
+            until("it compiles", || has(child.id(), "SigBlk:", signal));
+            kill(Pid::from_raw(child.id() as i32), signal).expect("it is there");
+            assert_eq!(ended(&mut child, &what).code(), Some(130), "{what}");
+            until("nothing is left", || left(&scratch.path("")).is_empty());
+        }
+    }
+    assert_eq!(left(&files.path("")).len(), 2, "no object");
+}
+
 #[test]
 fn others_that_go_on_for_long() {
     let files = Files::new();
@@ -248,27 +281,30 @@ fn a_guest_that_boots() {
     }
 }
 
-/// It is not told by a signal: the terminal is not the one that controls it.
+/// It is not told by a signal: the terminal is not the one that controls it. Its stderr may have gone away with it.
 #[test]
 fn a_view_ends_with_its_terminal() {
-    let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
-    let pty = openpty(&size, None).expect("a terminal");
-    // Or the programs of other tests would hold it.
-    fcntl(&pty.master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("a descriptor");
-    let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
-    let mut command = interruptible();
-    command.args(["top", "hogs:2", "--sched", "cfs"]).env_remove("FAIRGROUND_SEED");
-    command.stdin(side()).stdout(side()).stderr(Stdio::null()).env("TERM", "xterm-256color");
-    let mut child = command.spawn().expect("the program starts");
-    drop((command, pty.slave));
-    let mut screen = File::from(pty.master);
-    let (mut seen, mut part) = (Vec::new(), [0; 4096]);
-    until("the view is drawn", || {
-        let count = screen.read(&mut part).expect("what it draws");
-        seen.extend_from_slice(&part[..count]);
-        seen.windows(3).any(|window| window == b"hog")
-    });
-    drop(screen);
-    let status = ended(&mut child, "the view");
-    assert_eq!(status.code(), Some(2), "its terminal is an error");
+    for stderr_is_terminal in [false, true] {
+        let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let pty = openpty(&size, None).expect("a terminal");
+        // Or the programs of other tests would hold it.
+        fcntl(&pty.master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).expect("a descriptor");
+        let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
+        let mut command = interruptible();
+        command.args(["top", "hogs:2", "--sched", "cfs"]).env_remove("FAIRGROUND_SEED");
+        command.stdin(side()).stdout(side()).env("TERM", "xterm-256color");
+        command.stderr(if stderr_is_terminal { side() } else { Stdio::null() });
+        let mut child = command.spawn().expect("the program starts");
+        drop((command, pty.slave));
+        let mut screen = File::from(pty.master);
+        let (mut seen, mut part) = (Vec::new(), [0; 4096]);
+        until("the view is drawn", || {
+            let count = screen.read(&mut part).expect("what it draws");
+            seen.extend_from_slice(&part[..count]);
+            seen.windows(3).any(|window| window == b"hog")
+        });
+        drop(screen);
+        let status = ended(&mut child, "the view");
+        assert_eq!(status.code(), Some(2), "its terminal is an error: {status}");
+    }
 }

@@ -1,9 +1,21 @@
 //! Synchronous handling of the signals that ask a program to end.
 
-use std::io;
 use std::time::Duration;
+use std::{fs, io};
 
 use nix::sys::signal::{SigSet, Signal};
+
+/// The signals that end a session.
+const END: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// Whether this process was started with a signal ignored, as by `nohup`.
+pub fn is_ignored(signal: i32) -> bool {
+    // Bit N-1 of `SigIgn` is signal N.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    ignored.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
+}
 
 /// Blocks the signals that end a session (SIGINT, SIGTERM, SIGHUP) as long as it exists; they stay pending until
 /// requested. SIGKILL still ends the process at once.
@@ -15,13 +27,13 @@ pub struct EndSignals {
 }
 
 impl EndSignals {
-    /// Blocks them for this thread and the threads that it starts.
+    /// Blocks them for this thread and the threads that it starts; those that are ignored stay so.
     ///
     /// # Errors
     /// The system call fails.
     pub fn hold() -> io::Result<EndSignals> {
         let mut set = SigSet::empty();
-        set.extend([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        set.extend(END.into_iter().filter(|signal| !is_ignored(*signal as i32)));
         let before = SigSet::thread_get_mask()?;
         set.thread_block()?;
         Ok(EndSignals { set, before })

@@ -9,12 +9,14 @@ pub struct Failure {
     message: String,
     help: Option<String>,
     broken_pipe: bool,
+    interrupted: bool,
 }
 
 impl Failure {
     /// An error that says what was wrong and where.
     pub fn new(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), help: None, broken_pipe: false }
+        let message = message.to_string();
+        Self { message, help: None, broken_pipe: false, interrupted: false }
     }
 
     /// Adds what to do about it.
@@ -35,6 +37,16 @@ impl Failure {
     pub fn io(what: impl fmt::Display, error: &io::Error) -> Self {
         let broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
         Self { broken_pipe, ..Self::new(format_args!("{what}: {error}")) }
+    }
+
+    /// What was being done when a signal asked to end.
+    pub fn interrupted(message: impl fmt::Display) -> Self {
+        Self { interrupted: true, ..Self::new(message) }
+    }
+
+    /// Whether a signal asked to end, which is no error.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
     }
 
     /// Whether the reader of our output went away, which is no error.

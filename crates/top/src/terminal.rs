@@ -1,6 +1,7 @@
 //! A view on a real terminal, until the user quits. The terminal is restored, however it ends.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,12 +32,15 @@ const KEYS_MAX: usize = 64;
 /// The terminal cannot be used, or the source cannot go on.
 pub fn show(app: &mut App, source: &mut dyn Source, asked: &AtomicBool) -> Result<(), Problem> {
     // A panic restores the terminal too: this sets a hook.
-    let mut terminal = ratatui::try_init().map_err(|e| {
+    let terminal = ratatui::try_init().map_err(|e| {
         // It may have failed half-way. Whether or not it can be restored, the error is the first one.
         let _ = ratatui::try_restore();
         format!("the terminal cannot be drawn on: {e}")
     })?;
+    // Its own drop says on stderr what goes wrong, and panics where that has gone away, too.
+    let mut terminal = ManuallyDrop::new(terminal);
     let done = run(&mut terminal, app, source, asked);
+    let _ = terminal.show_cursor();
     let restored = ratatui::try_restore().map_err(|e| format!("the terminal is not restored: {e}"));
     done.and(restored)
 }
