@@ -2,24 +2,38 @@
 
 use fairground_bpf::{Global, Instance, Trap};
 use fairground_suggest::nearest;
-use fairground_workload::Bandwidth;
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
+use fairground_workload::{Bandwidth, SchedPolicy, TextError, parse_cpus};
 
+use crate::cpuset::CpuMask;
 use crate::kernel::{CgroupRef, Cgroups, Control, Hotplug, Kernel};
 use crate::settings::{Meanings, Patch, switch};
 use crate::{MachineError, Policy, Setting, SettingError, Topology};
 
-/// What a setting changes.
+/// Target of a setting.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// A variable of the program, by its index among the policy's globals, and what changes of it.
     Global { global: usize, patches: Vec<Patch> },
     /// A file of a cgroup.
     Cgroup { cgroup: CgroupRef, control: Control },
-    /// The cgroup of all tasks of a group of the workload.
-    Move { spec: usize, cgroup: CgroupRef },
+    /// All living tasks of a group of the workload.
+    Tasks { spec: usize, change: TaskChange },
     /// A CPU comes online or goes offline.
     Online(Hotplug),
+}
+
+/// A change of a task by an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskChange {
+    /// Its cgroup.
+    Cgroup(CgroupRef),
+    /// Where it may run (`taskset`).
+    Cpus(CpuMask),
+    /// Its nice value (`renice`).
+    Nice(i8),
+    /// Its scheduling policy (`chrt`).
+    Policy(SchedPolicy),
 }
 
 /// Changes a part of a variable.
@@ -87,13 +101,13 @@ impl Changes<'_> {
             })?;
             return Ok((Target::Cgroup { cgroup, control }, format!("{name}={value}")));
         }
-        if let Some(group) = between(name, "task.", ".cgroup") {
+        if let Some((group, attribute)) = of_tasks(name) {
             let spec = self.groups.iter().position(|known| known == group).ok_or_else(|| {
                 let names = self.groups.iter().map(String::as_str);
                 unknown(name, "group of tasks", group, names)
             })?;
-            let cgroup = self.cgroup(name, value)?;
-            return Ok((Target::Move { spec, cgroup }, format!("{name}={value}")));
+            let change = self.task_change(setting, attribute)?;
+            return Ok((Target::Tasks { spec, change }, format!("{name}={value}")));
         }
         if let Some(cpu) = between(name, "cpu.", ".online") {
             let change = self.hotplug(name, cpu, value)?;
@@ -101,13 +115,51 @@ impl Changes<'_> {
         }
         if is_machines(name) {
             let forms = "write `cgroup.PATH.weight=300`, `cgroup.PATH.max=50ms/100ms`, \
-                         `cgroup.PATH.idle=on`, `task.NAME.cgroup=PATH` or `cpu.N.online=off`";
+                         `cgroup.PATH.idle=on`, `task.NAME.cgroup=PATH`, `task.NAME.cpus=0-1`, \
+                         `task.NAME.nice=5`, `task.NAME.policy=fifo:50` or `cpu.N.online=off`";
             return Err(SettingError::machine(name, format!("it is no setting; {forms}")));
         }
         let policy = self.policy;
         let meanings = Meanings::new(&policy.types, self.topology);
         let change = meanings.change(policy.name(), &policy.globals, setting)?;
         Ok((Target::Global { global: change.variable, patches: change.patches }, change.label))
+    }
+
+    /// The change of a group's tasks that a setting asks for.
+    fn task_change(&self, setting: &Setting, attribute: &str) -> Result<TaskChange, SettingError> {
+        let Setting { name, value, at_ns } = setting;
+        let refuse = |problem: String| SettingError::Value {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            problem,
+        };
+        let text = |error: TextError| refuse(format!("{}; {}", error.message, error.help));
+        if attribute == "cgroup" {
+            return self.cgroup(name, value).map(TaskChange::Cgroup);
+        }
+        if at_ns.is_none() {
+            let problem = format!(
+                "tasks begin with what the workload says: write `{attribute}` there, or change it \
+                 during the run, as in `--at 1s:{name}={value}`"
+            );
+            return Err(SettingError::machine(name, problem));
+        }
+        if attribute == "nice" {
+            let nice = value.parse().ok().filter(|nice| (-20..=19).contains(nice));
+            return nice
+                .map(TaskChange::Nice)
+                .ok_or_else(|| refuse("a nice value is from -20 to 19".to_owned()));
+        }
+        if attribute == "policy" {
+            return SchedPolicy::parse(value).map(TaskChange::Policy).map_err(text);
+        }
+        let list = parse_cpus(value).map_err(text)?;
+        let cpus = CpuMask::from_list(&list).and(&self.topology.all());
+        if cpus.is_empty() {
+            let last = self.topology.cpus() - 1;
+            return Err(refuse(format!("the machine has none of these CPUs, but 0 to {last}")));
+        }
+        Ok(TaskChange::Cpus(cpus))
     }
 
     /// A CPU that the machine has comes or goes. Never CPU 0, as on x86, so that one is always left.
@@ -141,6 +193,13 @@ impl Changes<'_> {
         }
         self.cgroups.find(path).ok_or_else(|| unknown(name, "cgroup", path, self.cgroups.paths()))
     }
+}
+
+/// The group and the attribute of a setting `task.GROUP.ATTRIBUTE`; `None`: it is another one.
+fn of_tasks(name: &str) -> Option<(&str, &str)> {
+    const ATTRIBUTES: [&str; 4] = ["cgroup", "cpus", "nice", "policy"];
+    let (group, attribute) = name.strip_prefix("task.")?.rsplit_once('.')?;
+    (!group.is_empty() && ATTRIBUTES.contains(&attribute)).then_some((group, attribute))
 }
 
 /// Whether a setting is one of the machine, and none of a scheduler's variable: a member's name begins with a letter.

@@ -29,9 +29,9 @@ pub struct RunResult {
     pub trace: Trace,
     /// How the scheduler's time in charge ended: [`crate::ExitKind::Unregistered`] without a failure.
     pub exit: Exit,
-    /// What the scheduler printed, line by line.
+    /// Output of the scheduler, line by line.
     pub log: Vec<String>,
-    /// What the machine counted.
+    /// Counters of the machine.
     pub counters: Counters,
     /// The tasks that were runnable and did not run at the end, the one that had waited longest first.
     pub waiting: Vec<Waiting>,
@@ -119,7 +119,7 @@ impl Machine {
         self.kernel.exit.as_ref()
     }
 
-    /// What the machine counted so far.
+    /// Counters of the machine so far.
     pub fn counters(&self) -> Counters {
         let mut counters = self.kernel.counters.clone();
         counters.insns = self.program.insns();
@@ -138,7 +138,7 @@ impl Machine {
         self.kernel.trace.clear_events();
     }
 
-    /// What the scheduler printed so far.
+    /// Output of the scheduler so far.
     pub fn log(&self) -> &[String] {
         self.kernel.log.lines()
     }
@@ -223,7 +223,7 @@ impl Machine {
         let Some(slot) = slot else { return };
         self.kernel.prefetch(slot);
         self.actors.prefetch(slot.0);
-        let place = self.kernel.cpus.len() + slot.index();
+        let place = self.kernel.tasks.reserved() as usize + slot.index();
         self.program.prefetch_task(place, offsets::TASK_HOT_BYTES);
     }
 
@@ -271,9 +271,7 @@ impl Machine {
                 Target::Online(change) => {
                     self.on_cpu(0, |machine| machine.request_hotplug(change))?;
                 }
-                Target::Move { spec, cgroup } => {
-                    self.on_cpu(0, |machine| machine.move_group(spec, cgroup))?;
-                }
+                Target::Tasks { spec, change } => self.change_tasks(spec, change)?,
             }
         }
         self.kernel.plan(agenda::SETTING, self.changes.last().map(|change| change.at_ns));

@@ -13,6 +13,7 @@ mod immed;
 mod interface;
 mod lead_in;
 mod newer;
+mod operator;
 mod order;
 mod processes;
 mod random;

@@ -50,5 +50,5 @@ pub use rt_app::{
     IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RtApp, RtAppText, parse_rt_app,
     to_rt_app,
 };
-pub use units::{TextError, parse_time};
+pub use units::{TextError, parse_cpus, parse_time};
 pub use write::to_toml;

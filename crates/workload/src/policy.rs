@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use crate::units::TextError;
+
 /// Priorities of the real-time policies (`sched_get_priority_min(2)`, `sched_get_priority_max(2)`).
 pub const RT_PRIORITIES: RangeInclusive<u8> = 1..=99;
 
@@ -31,6 +33,27 @@ impl SchedPolicy {
             "rr" => Some(SchedPolicy::Rr(priority)),
             _ => None,
         }
+    }
+
+    /// Reads `other`, `fifo:50` or `rr:50`.
+    ///
+    /// # Errors
+    /// An unknown name, a real-time policy without a priority from 1 to 99, or another one with a priority.
+    pub fn parse(text: &str) -> Result<SchedPolicy, TextError> {
+        let (word, priority) = match text.split_once(':') {
+            Some((word, priority)) => (word, priority.parse().ok()),
+            None => (text, Some(0)),
+        };
+        let policy = priority.and_then(|priority| SchedPolicy::of_word(word, priority));
+        let has_priority = text.contains(':');
+        policy
+            .filter(|policy| {
+                policy.priority().is_some() == has_priority && policy.problem().is_none()
+            })
+            .ok_or_else(|| {
+                let help = "write `other`, or `fifo:50` or `rr:50` with a priority from 1 to 99";
+                TextError::new(format!("`{text}` is no scheduling policy"), help)
+            })
     }
 
     /// Its name in files.

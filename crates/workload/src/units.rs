@@ -14,7 +14,7 @@ pub struct TextError {
 }
 
 impl TextError {
-    fn new(message: String, help: &str) -> Self {
+    pub(crate) fn new(message: String, help: &str) -> Self {
         Self { message, help: help.to_owned() }
     }
 }
@@ -124,7 +124,10 @@ pub(crate) fn duration_text(duration: Duration) -> String {
 }
 
 /// `"0-3,8"`: sorted and merged.
-pub(crate) fn parse_cpus(text: &str) -> Result<CpuList, TextError> {
+///
+/// # Errors
+/// A text that is no list of CPU numbers and ranges, or a number above `CPU_MAX`.
+pub fn parse_cpus(text: &str) -> Result<CpuList, TextError> {
     const HELP: &str = "write CPU numbers and ranges, as in \"0-3,8\"";
     let number = |part: &str| match part.trim().parse::<u32>() {
         Ok(cpu) if cpu > CPU_MAX => {

@@ -1,4 +1,4 @@
-//! Changes by a task of its own nice value, slice length and affinity.
+//! Changes of a task's nice value, slice length and affinity, by itself or by an operator.
 
 use fairground_trace::{EventKind, TaskState, cpu_list_text};
 
@@ -53,12 +53,13 @@ impl Machine {
 
     /// Dequeues a task, changes it, passes its weight to the scheduler and enqueues it, charged to the running CPU.
     fn reweight(&mut self, slot: Slot, change: impl FnOnce(&mut Self) -> Step) -> Step {
+        let queued = self.kernel.task(slot).queued;
         self.at_its_cost(self.kernel.this_cpu, |machine| {
             machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
             change(machine)?;
             let weight = machine.kernel.task(slot).weight();
             machine.call_task(Op::SetWeight, slot, Some(weight.into()));
-            machine.restore(slot)
+            if queued { machine.restore(slot) } else { Ok(()) }
         })
     }
 
@@ -89,6 +90,10 @@ impl Machine {
         }
         if self.kernel.runs(slot) {
             return self.leave_forbidden_cpu(cpu, slot);
+        }
+        if !self.kernel.task(slot).queued {
+            // It sleeps, and wakes up where it may run.
+            return Ok(());
         }
         let target = self.kernel.any_distribute(&usable).unwrap_or(cpu);
         self.move_queued_task(slot, target)

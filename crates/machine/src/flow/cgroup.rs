@@ -193,17 +193,4 @@ impl Machine {
         }
         Ok(())
     }
-
-    /// Every living task of a group of the workload moves, from outside the machine and at no cost to it.
-    pub(crate) fn move_group(&mut self, spec: usize, to: CgroupRef) -> Step {
-        let of_group = |slot: &Slot| {
-            let task = self.kernel.task(*slot);
-            let lives = task.is_scheduled() && !task.exiting;
-            lives && self.actors.spec(task.actor) == spec
-        };
-        let all = self.kernel.tasks.slots();
-        let mut slots: Vec<Slot> = all.filter(of_group).collect();
-        slots.sort_unstable_by_key(|slot| self.kernel.task(*slot).pid);
-        self.move_to_cgroup(&slots, to)
-    }
 }

@@ -9,7 +9,7 @@ use fairground_workload::Workload;
 use super::{Machine, Step, Taker};
 use crate::abi::{self, ops_flag};
 use crate::actors::Actors;
-use crate::changes::{Change, Changes, Target, patch};
+use crate::changes::{Change, Changes, Target, TaskChange, patch};
 use crate::check::Checker;
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
@@ -64,7 +64,7 @@ impl Machine {
         let cmask = program.alloc(Cids::mask_bytes(cpus), 8)?;
         publish_cgroups(&program, &mut cgroups)?;
         let mut kernel = new_kernel(config, policy, slab, masks, cgroups);
-        kernel.rt = RtQueues::new(cpus, workload.uses_real_time());
+        kernel.rt = RtQueues::new(cpus, workload.uses_real_time() || make_real_time(&changes));
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         kernel.null_pointer = program.alloc(8, 8)?;
@@ -270,6 +270,14 @@ fn offline_first(changes: &[Change]) -> Vec<Hotplug> {
     last.into_values().filter(|change| !change.online).collect()
 }
 
+/// Whether a change during the run makes tasks real-time ones.
+fn make_real_time(changes: &[Change]) -> bool {
+    changes.iter().any(|change| match change.target {
+        Target::Tasks { change: TaskChange::Policy(policy), .. } => policy.priority().is_some(),
+        _ => false,
+    })
+}
+
 /// CPUs are offline from the start.
 fn begin_without(kernel: &mut Kernel, mem: &Memory, missing: Vec<Hotplug>) -> Step {
     for change in missing {
@@ -298,8 +306,11 @@ fn apply_first(
                 patch(program, &policy.globals[global], &patches).map_err(MachineError::Memory)?;
             }
             Target::Cgroup { cgroup, control } => cgroups.get_mut(cgroup).set(control),
-            Target::Move { spec, cgroup } => first_cgroups[spec] = Some(cgroup),
-            Target::Online(_) => {}
+            Target::Tasks { spec, change: TaskChange::Cgroup(cgroup) } => {
+                first_cgroups[spec] = Some(cgroup);
+            }
+            // Offline CPUs come first; other attributes of tasks do not change before the run.
+            Target::Tasks { .. } | Target::Online(_) => {}
         }
     }
     Ok(())

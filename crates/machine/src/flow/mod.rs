@@ -19,6 +19,7 @@ mod higher;
 mod hotplug;
 mod hrtimer;
 mod locks;
+mod operator;
 mod rt;
 mod schedule;
 #[cfg(test)]
@@ -35,5 +36,5 @@ pub(crate) use fork::Birth;
 pub(crate) use higher::Taker;
 pub(crate) use schedule::Pick;
 
-/// What a step returns: a trap here is a fault of the machine's own accesses, not of the scheduler's.
+/// Result of a step: a trap here is a fault of the machine's own accesses, not of the scheduler's.
 pub(crate) type Step<T = ()> = Result<T, fairground_bpf::Trap>;

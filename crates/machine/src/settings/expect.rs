@@ -1,4 +1,4 @@
-//! What is shown of variables, and what they are expected to hold.
+//! Variables that are shown, and expectations of them.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -66,7 +66,7 @@ pub struct NamedValue {
     pub value: Value,
 }
 
-/// What a part of a variable must hold.
+/// Expected content of a part of a variable.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     /// The part.
@@ -112,8 +112,8 @@ impl Meanings<'_> {
         Ok(VariablePart { variable, name, path, whole, places })
     }
 
-    /// What `PATH=VALUE` expects of one of the variables `globals`; also with `!=`, `<`, `<=`, `>` and `>=`. The value
-    /// is one that can be set, or a number for a pointer.
+    /// Expectation that `PATH=VALUE` states of one of the variables `globals`; also with `!=`, `<`, `<=`, `>` and `>=`.
+    /// The value is one that can be set, or a number for a pointer.
     ///
     /// # Errors
     /// The text is no comparison, the scheduler has no such variable, it has no such part, or that part cannot hold

@@ -24,14 +24,15 @@ pub use words::Words;
 
 /// Maximum names in a message.
 const LISTED_MAX: usize = 8;
-/// What lists the variables of a scheduler.
+/// The command that lists the variables of a scheduler.
 const LISTING: &str = "`fairground sched show`";
 
 /// One change of a tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The variable's name, or the path of a part of it: `x[1].y`, `x[0..3]` (without element 3), `x[*].y`; or
-    /// `cgroup.PATH.weight`, a cgroup's weight; `task.NAME.cgroup`, the cgroup of a group of tasks; or `cpu.N.online`.
+    /// `cgroup.PATH.weight`, a cgroup's weight; `task.NAME.cgroup`, the cgroup of a group of tasks, and likewise
+    /// `cpus`, `nice` and `policy` during a run; or `cpu.N.online`.
     pub name: String,
     /// The value as text: a decimal or `0x` number, a length of time (`4ms`) for a variable whose unit is known,
     /// `on`/`off`/`true`/`false`/`1`/`0` for a switch, a name for an enumeration, a text for an array of `char`, or a
@@ -125,7 +126,7 @@ pub(crate) fn listed<T: AsRef<str>>(names: &[T], max: usize, all: &str) -> Strin
     }
 }
 
-/// What a setting changes of a variable.
+/// Change of a variable by a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariableChange {
     /// The variable: an index into those that it was found among.
@@ -136,7 +137,7 @@ pub struct VariableChange {
     pub patches: Vec<Patch>,
 }
 
-/// What names and values mean: the types of an object, and the words for a machine.
+/// Meanings of names and values: the types of an object, and the words for a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Meanings<'t> {
     /// The object's types.
@@ -156,7 +157,7 @@ impl<'t> Meanings<'t> {
         Meanings { words: self.words.at(level, place), ..self }
     }
 
-    /// What a setting changes of the variables `globals`. A setting of the machine itself (`cgroup.…`, `task.…`)
+    /// Change of the variables `globals` by a setting. A setting of the machine itself (`cgroup.…`, `task.…`)
     /// changes no variable.
     ///
     /// # Errors
@@ -207,11 +208,11 @@ impl<'t> Meanings<'t> {
         exists(ty, &dotted(path), self.types)
     }
 
-    /// What a value writes to a part of something else that an object describes: an element of a map, a program's
-    /// argument. Messages call it `name`; `path` is empty for the whole of it.
+    /// The bytes that a value writes to a part of something else that an object describes: an element of a map, a
+    /// program's argument. Messages call it `name`; `path` is empty for the whole of it.
     ///
     /// # Errors
-    /// What is wrong with the path or the value, in words.
+    /// The problem with the path or the value, in words.
     pub fn patches_of(
         &self,
         name: &str,
@@ -226,7 +227,7 @@ impl<'t> Meanings<'t> {
     /// describes, by its path.
     ///
     /// # Errors
-    /// What is wrong with the path, in words.
+    /// The problem with the path, in words.
     pub fn word_of(
         &self,
         name: &str,
@@ -257,7 +258,7 @@ impl<'t> Meanings<'t> {
         self.written(&places, &format!("{name}{path}"), unit, value)
     }
 
-    /// What a value writes to places that are called `name`.
+    /// The bytes that a value writes to places that are called `name`.
     fn written(
         &self,
         places: &Places,

@@ -52,7 +52,7 @@ pub fn root_of(name: &str) -> &str {
 /// Follows a path (`.y[1]`) from a value that is called `name`.
 ///
 /// # Errors
-/// What is wrong with the path, in words.
+/// The problem with the path, in words.
 pub(super) fn follow(
     mut places: Places,
     name: &str,
@@ -233,7 +233,7 @@ impl Places {
     }
 }
 
-/// What a value is that is no number, and how its parts are written.
+/// Meaning of a value that is no number, and how its parts are written.
 pub(super) fn describe(here: &str, ty: &GlobalType, types: &Types) -> String {
     match ty {
         GlobalType::Array { count, .. } => format!(

@@ -1,4 +1,4 @@
-//! What variables hold: the values of their parts, by their types.
+//! Contents of variables: the values of their parts, by their types.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ const STEPS_MAX: usize = 1 << 20;
 /// Bytes of the largest number.
 const NUMBER_BYTES_MAX: u64 = 8;
 
-/// What one part of a variable holds.
+/// Content of one part of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A switch.

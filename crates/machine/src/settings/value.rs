@@ -40,7 +40,7 @@ impl Patch {
     }
 }
 
-/// What a value is for.
+/// Target of a value.
 pub(super) struct Target<'t> {
     /// The setting's name.
     pub(super) name: &'t str,
@@ -51,10 +51,10 @@ pub(super) struct Target<'t> {
 }
 
 impl Target<'_> {
-    /// What a value writes to the parts of the variable that a path names, in the order of their offsets.
+    /// The bytes that a value writes to the parts of the variable that a path names, in the order of their offsets.
     ///
     /// # Errors
-    /// What is wrong with the value, in words.
+    /// The problem with the value, in words.
     pub(super) fn patches(&self, places: &Places, value: &str) -> Result<Vec<Patch>, String> {
         let mut patches = Vec::new();
         let (ty, size) = (&places.ty, places.size);
@@ -73,7 +73,7 @@ impl Target<'_> {
         Ok(patches)
     }
 
-    /// What a value stands for, if it is a word: texts are not, and the constants of an enumeration count first.
+    /// Meaning of a value, if it is a word: texts are not, and the constants of an enumeration count first.
     fn meaning(&self, ty: &GlobalType, value: &str) -> Result<Option<Meaning>, String> {
         match ty {
             GlobalType::Array { text: true, .. } => Ok(None),

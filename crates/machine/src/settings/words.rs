@@ -27,7 +27,7 @@ const LISTS: &str = "`cpu.id`, `cpu.core`, `cpu.llc`, `cpu.node`, `cpu.socket`, 
                      `core.llc`, `llc.node`, `cpu.core_cpus`, `cpu.llc_cpus`, `cpu.node_cpus`, `llc.node_llcs`, and \
                      `LEVEL.id`, `LEVEL.cpus`, `LEVEL.first_cpu`, `LEVEL.mask`, `LEVEL.nearest`, `LEVEL.others`, `llc.cores`, \
                      `node.cores`, `node.llcs`, `node.llc_ids`";
-/// What follows a word for a list of numbers to count them.
+/// Suffix of a word for a list of numbers to count them.
 const COUNT: &str = ".count";
 
 /// A level of the machine: its name, and the number of a CPU's place in it.
@@ -61,7 +61,7 @@ impl Item {
     }
 }
 
-/// What a word stands for.
+/// Meaning of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// One number or mask.
@@ -119,7 +119,7 @@ impl<'t> Words<'t> {
         })
     }
 
-    /// What a value stands for, if it is a word: `cpus.mask`, `cpu.llc`.
+    /// Meaning of a value, if it is a word: `cpus.mask`, `cpu.llc`.
     ///
     /// # Errors
     /// It begins as a word does, and is none.
