@@ -34,6 +34,33 @@ fn one_file_is_enough() {
     assert!(shown.contains(table) && shown.contains("| context switch |"), "{shown}");
 }
 
+/// A slice that gets shorter while a task runs leaves more of it than a slice has: the source counts nothing then. The
+/// obvious subtraction would wrap and send the task to the end of the queue for good, and the result says so.
+#[test]
+fn a_tunable_changes_while_tasks_run() {
+    let files = Files::new();
+    let his = files.write("his.bpf.c", source());
+    let wraps = source().replace("left < slice_ns ? slice_ns - left : 0", "slice_ns - left");
+    assert_ne!(wraps, source());
+    let wraps = files.write("wraps.bpf.c", &wraps);
+    let run = |file: &str, more: &[&str]| {
+        let shorter = ["run", "sleepers:2 + hogs:2", "--cpus", "1", "--at", "1s:slice_ns=1000000"];
+        let rest = ["--duration", "4s", "--quiet", "--sched", file];
+        fairground(&[&shorter[..], &rest, more].concat())
+    };
+    let good = run(&his, &["--check"]);
+    assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stderr));
+    assert!(!String::from_utf8_lossy(&good.stdout).contains("to the end of the run"));
+    let bad = run(&wraps, &[]);
+    let text = String::from_utf8_lossy(&bad.stdout).into_owned();
+    let first = text.lines().next().unwrap_or_default();
+    for part in ["waited to the end of the run: ", "in dispatch queue 0x0"] {
+        assert!(first.contains(part), "`{part}` is missing from:\n{text}");
+    }
+    assert_eq!(bad.status.code(), Some(0), "a warning");
+    assert_eq!(run(&wraps, &["--check"]).status.code(), Some(1), "a failed check");
+}
+
 #[test]
 fn what_does_not_compile_is_said() {
     let files = Files::new();

@@ -177,6 +177,13 @@ impl DispatchQueues {
         found.map(Dsq)
     }
 
+    /// The number of a user queue; `None`: it has none.
+    pub(crate) fn user_id(&self, dsq: Dsq) -> Option<u64> {
+        let direct = self.direct.iter().position(|known| *known == dsq.0);
+        let sparse = || self.sparse.iter().find(|(_, known)| **known == dsq.0).map(|(id, _)| *id);
+        direct.map(|id| id as u64).or_else(sparse)
+    }
+
     /// Destroys the user queue of a number (`scx_bpf_destroy_dsq`); iterations over it end.
     pub(crate) fn destroy_user(&mut self, id: u64) -> Result<(), DsqError> {
         let dsq = self.user(id).ok_or(DsqError::Missing)?;

@@ -118,7 +118,7 @@ pub struct PastCall {
 }
 
 /// A task that was runnable and ran on no CPU when the run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The task.
     pub task: TaskId,
@@ -126,6 +126,15 @@ pub struct Waiting {
     pub waited_ns: u64,
     /// Where it was.
     pub place: WaitingPlace,
+    /// Its position in that queue, from 1 on, and the number of tasks there; `None`: it was in none.
+    pub position: Option<(u32, u32)>,
+    /// The CPUs that were online and on which it may run, as ranges; `None`: on every one.
+    pub allowed: Option<Vec<(u32, u32)>>,
+    /// Those of them that were idle.
+    pub idle: Vec<(u32, u32)>,
+    /// CPU time that its weight gave it while it waited, beside the tasks that were runnable at the end on the same
+    /// CPUs, ns. Weights of control groups do not count.
+    pub due_ns: u64,
 }
 
 /// Where a runnable task waits.
@@ -135,8 +144,10 @@ pub enum WaitingPlace {
     Scheduler,
     /// In the local queue of a CPU.
     Local(u32),
-    /// In a global queue, or in one that the scheduler created.
-    Queue,
+    /// In a global queue.
+    Global,
+    /// In the queue of a number, which the scheduler created.
+    Queue(u64),
 }
 
 impl fmt::Display for Exit {

@@ -15,11 +15,17 @@ pub const EXIT_STALLED: u8 = 42;
 /// Exit code: the scheduler was ejected for an error.
 pub const EXIT_EJECTED: u8 = 43;
 
-/// Exit code: a variable does not hold what is expected.
+/// Exit code: a variable does not hold what is expected, or a run that checks itself ends with tasks that have waited
+/// for long.
 const EXIT_UNEXPECTED: u8 = 1;
 
 /// A task that has waited for less than this at the end may just have come, ns.
 const WAIT_MIN_NS: u64 = 10_000_000;
+/// A task in a dispatch queue waits for long if its wait is longer than this part of the run …
+const LONG_WAIT_PART: u64 = 8;
+/// … and so much CPU time was due to it meanwhile, ns: however many tasks share a CPU and whatever their weights, a fair
+/// scheduler owes a waiter a slice or two, and the longest slice of Linux is 100 ms at nice 0.
+const LONG_WAIT_DUE_NS: u64 = 100_000_000;
 /// Tasks that are named; the others are counted.
 const NAMES_SHOWN: usize = 5;
 /// Lines of the scheduler's dump that are shown; the others are counted.
@@ -65,10 +71,10 @@ pub fn never_ran_tasks(analysis: &Analysis) -> Vec<NeverRan> {
 
 /// The statement about tasks that have never run ([`Analysis::never_ran`]).
 pub fn never_ran(tasks: Vec<NeverRan>) -> Option<Verdict> {
-    never_ran_at(tasks, |_| "")
+    never_ran_at(tasks, |_| String::new())
 }
 
-fn never_ran_at(tasks: Vec<NeverRan>, place: impl Fn(TaskId) -> &'static str) -> Option<Verdict> {
+fn never_ran_at(tasks: Vec<NeverRan>, place: impl Fn(TaskId) -> String) -> Option<Verdict> {
     let tasks = long_enough(tasks);
     let name = |NeverRan { task, name, waiting_ns, .. }: &NeverRan| {
         format!("{name} (waiting for {}{})", seconds(*waiting_ns), place(*task))
@@ -118,6 +124,7 @@ impl Outcome {
             0 if by_itself => EXIT_LEFT,
             0 if self.was_replaced() => EXIT_EJECTED,
             0 if !self.variables.unmet.is_empty() => EXIT_UNEXPECTED,
+            0 if self.checks() && self.waits().next().is_some() => EXIT_UNEXPECTED,
             code => code,
         }
     }
@@ -183,45 +190,102 @@ impl Outcome {
                 seconds(reached_ns)
             )));
         }
+        verdicts.extend(self.waits());
+        verdicts
+    }
+
+    /// Whether the run checked the machine's rules (`--check`).
+    fn checks(&self) -> bool {
+        matches!(&self.report, TargetReport::Simulated { machine, .. } if machine.check)
+    }
+
+    /// Tasks that wait at the end, and have done so for long.
+    fn waits(&self) -> impl Iterator<Item = Verdict> {
         let waiting = match &self.report {
             TargetReport::Simulated { waiting, .. } => waiting.as_slice(),
             TargetReport::Real { .. } => &[],
         };
-        let never_ran = self.analysis.never_ran();
-        verdicts.extend(never_ran_at(never_ran, |task| place_of(waiting, task)));
-        verdicts.extend(self.forgotten(waiting));
-        verdicts
+        let place = |task: TaskId| {
+            let waits = waiting.iter().find(|waits| waits.task == task);
+            waits.map_or_else(String::new, place_of)
+        };
+        let has_run =
+            |waits: &&Waiting| self.analysis.task(waits.task).is_some_and(|task| task.has_run);
+        let window_ns = self.analysis.window_ns();
+        let (with_scheduler, queued): (Vec<&Waiting>, Vec<&Waiting>) = waiting
+            .iter()
+            .filter(has_run)
+            .partition(|waits| waits.place == WaitingPlace::Scheduler);
+        let forgotten_ns = (window_ns / 2).max(WAIT_MIN_NS);
+        let forgotten = with_scheduler.into_iter().filter(|waits| waits.waited_ns > forgotten_ns);
+        let long_ns = window_ns / LONG_WAIT_PART;
+        let starved = queued
+            .into_iter()
+            .filter(|waits| waits.waited_ns > long_ns && waits.due_ns >= LONG_WAIT_DUE_NS);
+        let forgotten = self.named(forgotten.collect(), |count| {
+            format!(
+                "the scheduler took {count} of the tasks and put them into no dispatch queue since"
+            )
+        });
+        let starved = self.named(starved.collect(), |count| match count {
+            1 => "1 task has waited to the end of the run".to_owned(),
+            count => format!("{count} tasks have waited to the end of the run"),
+        });
+        never_ran_at(self.analysis.never_ran(), place).into_iter().chain(forgotten).chain(starved)
     }
 
-    /// Tasks that the scheduler took, that ran before, and that have waited with it for more than half of the run.
-    fn forgotten(&self, waiting: &[Waiting]) -> Option<Verdict> {
-        let bound_ns = (self.analysis.window_ns() / 2).max(WAIT_MIN_NS);
-        let is_forgotten = |waits: &&Waiting| {
-            let has_run = self.analysis.task(waits.task).is_some_and(|task| task.has_run);
-            waits.place == WaitingPlace::Scheduler && waits.waited_ns > bound_ns && has_run
-        };
+    /// A statement about tasks that wait, with their names.
+    fn named(&self, waiting: Vec<&Waiting>, subject: impl Fn(usize) -> String) -> Option<Verdict> {
         let name = |waits: &&Waiting| {
             let task = self.analysis.task(waits.task)?;
-            Some(format!("{} (waiting for {})", task.name, seconds(waits.waited_ns)))
+            let place = match waits.place {
+                WaitingPlace::Scheduler => String::new(),
+                _ => place_of(waits),
+            };
+            Some(format!("{} (waiting for {}{place})", task.name, seconds(waits.waited_ns)))
         };
-        let forgotten: Vec<&Waiting> = waiting.iter().filter(is_forgotten).collect();
-        let names: Vec<String> = forgotten.iter().take(NAMES_SHOWN).filter_map(name).collect();
-        (!forgotten.is_empty()).then(|| {
-            Verdict::warning(format!(
-                "the scheduler took {} of the tasks and put them into no dispatch queue since: {}",
-                forgotten.len(),
-                names.join(", ")
-            ))
+        let names: Vec<String> = waiting.iter().take(NAMES_SHOWN).filter_map(name).collect();
+        let more = match waiting.len().saturating_sub(NAMES_SHOWN) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        (!waiting.is_empty()).then(|| {
+            Verdict::warning(format!("{}: {}{more}", subject(waiting.len()), names.join(", ")))
         })
     }
 }
 
-fn place_of(waiting: &[Waiting], task: TaskId) -> &'static str {
-    match waiting.iter().find(|waits| waits.task == task).map(|waits| waits.place) {
-        Some(WaitingPlace::Scheduler) => ", taken by ops.enqueue() and in no dispatch queue",
-        Some(WaitingPlace::Queue | WaitingPlace::Local(_)) => ", in a dispatch queue",
-        None => "",
+/// Where a task waits, and where it might run, behind a comma.
+fn place_of(waits: &Waiting) -> String {
+    let queue = match waits.place {
+        WaitingPlace::Scheduler => {
+            return ", taken by ops.enqueue() and in no dispatch queue".to_owned();
+        }
+        WaitingPlace::Global => "the global dispatch queue".to_owned(),
+        WaitingPlace::Queue(id) => format!("dispatch queue {id:#x}"),
+        WaitingPlace::Local(cpu) => format!("the local queue of CPU {cpu}"),
+    };
+    let mut text = match waits.position {
+        Some((position, len)) => format!(", place {position} of {len} in {queue}"),
+        None => format!(", in {queue}"),
+    };
+    if let Some(allowed) = &waits.allowed {
+        text += &format!("; it may use {}", cpus(allowed));
     }
+    if !waits.idle.is_empty() {
+        text += &format!("; idle: {}", cpus(&waits.idle));
+    }
+    text
+}
+
+/// `CPU 3`, or `CPUs 0-2,5`.
+fn cpus(ranges: &[(u32, u32)]) -> String {
+    let range = |(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    let plural = if matches!(ranges, [(first, last)] if first == last) { "" } else { "s" };
+    format!("CPU{plural} {}", ranges.iter().map(range).collect::<Vec<_>>().join(","))
 }
 
 /// An exit in words: what, in which callback for which task, and where in the source.
