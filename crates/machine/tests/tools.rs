@@ -1,7 +1,7 @@
 //! Kfuncs at work in a program: iteration, moves, timers, masks, the last task of a CPU.
 
 use crate::support::{MS, free_machine, lines, policy, simulate, task, workload};
-use fairground_machine::ExitKind;
+use fairground_machine::{ExitKind, Machine, Setting};
 use fairground_workload::Op;
 
 fn hogs(n: u32) -> fairground_workload::Workload {
@@ -60,4 +60,28 @@ fn a_last_task_that_is_not_dispatched_waits() {
     let result = simulate(&config, &policy("last"), &[("keep", "off")], &hogs(1), 1_000 * MS);
     assert_eq!(result.exit.kind, ExitKind::ErrorStall);
     assert_eq!(result.exit.message, "hog[1000] failed to run for 0.147s");
+}
+
+/// The first process and the kernel's threads are found by pid, and are in the root of the control groups.
+#[test]
+fn a_program_finds_the_first_process_and_the_kernels_threads() {
+    let config = free_machine(2);
+    let load = hogs(2);
+    let settings: [Setting; 0] = [];
+    let mut machine = Machine::new(&config, &policy("residents"), &settings, &load).expect("loads");
+    machine.run_until(10 * MS).expect("runs");
+    let log = [
+        "0 none",
+        "1 on 0, thread 0",
+        "2 on 0, thread 1",
+        "3 on 0, thread 1",
+        "4 on 0, thread 1",
+        "5 on 0, thread 1",
+        "6 on 1, thread 1",
+        "7 on 1, thread 1",
+        "8 on 1, thread 1",
+        "9 none",
+    ];
+    assert_eq!(machine.log(), log);
+    assert_eq!(machine.variable_field("wrong", 0, 8), Some(0));
 }

@@ -17,7 +17,7 @@ use crate::events::EventQueue;
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
     GuestMasks, Hotplug, Kernel, Kicks, Late, Log, Online, Permission, Rq, RtQueues, Spinners,
-    Tasks, Timers, agenda, state_flags,
+    Tasks, Timers, agenda, residents, state_flags,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
@@ -50,7 +50,7 @@ impl Machine {
                 .encode(settings)?;
         let missing = offline_first(&first);
         changes.iter_mut().for_each(|c| c.at_ns = c.at_ns.saturating_add(config.lead_in_ns));
-        let capacity = config.max_tasks + cpus;
+        let capacity = config.max_tasks + cpus + residents::count(cpus);
         let mut program = instance(config, policy, capacity, cgroups.len() as u32)?;
         preset(&mut program, policy, config)?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;

@@ -7,6 +7,7 @@ use crate::Path;
 use crate::abi::{dsq, enq, wake};
 use crate::events::EventHandle;
 use crate::kernel::{DirectDispatch, Slot};
+use crate::layout::offsets::task as field;
 use crate::op::Op;
 use crate::tracing::Event;
 
@@ -98,6 +99,8 @@ impl Machine {
         }
         let vetted = self.vet_cpu(slot, cpu)?;
         self.kernel.counters.select_cpu_fallbacks += u64::from(vetted != cpu);
+        let addr = self.kernel.task(slot).addr;
+        self.program.memory().store_u32(addr + field::SELECTED_CPU, vetted)?;
         Ok((vetted, true))
     }
 

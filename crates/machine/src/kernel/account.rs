@@ -134,7 +134,7 @@ impl Kernel {
         mem.store_u64(task.addr + field::RUNNABLE_AT, jiffies)
     }
 
-    /// What the switch away from a task changes in it.
+    /// Updates a task that is switched away from.
     pub(crate) fn leave_cpu(
         &mut self,
         mem: &Memory,
@@ -156,7 +156,7 @@ impl Kernel {
         }
     }
 
-    /// What the switch to a task, or to the idle task, changes.
+    /// Updates the CPU for the switch to a task, or to the idle task.
     pub(crate) fn enter_cpu(
         &mut self,
         mem: &Memory,
@@ -259,7 +259,7 @@ impl Kernel {
         self.arm_cpu(cpu, at_ns);
     }
 
-    /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless the CPU that woke it has paid
+    /// Cost of a task's arrival on a CPU, beyond the switch: being moved, unless the CPU that woke it has paid
     /// for that.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);

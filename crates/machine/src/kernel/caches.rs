@@ -1,4 +1,4 @@
-//! What the CPUs' caches hold of the tasks' own memory.
+//! The tasks' own memory in the CPUs' caches.
 //!
 //! Each CPU has one private cache of [`CostModel::cache_bytes`]. It holds whole lines of tasks, evicted from the task
 //! whose last use of its memory is the oldest. The lines of one task are equal: a sweep over more than the cache holds

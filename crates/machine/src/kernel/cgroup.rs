@@ -245,6 +245,17 @@ impl Cgroups {
         }
     }
 
+    /// Writes into the `task_struct` at an address that the task is in a cgroup.
+    pub(crate) fn publish_in(
+        &self,
+        mem: &Memory,
+        addr: u64,
+        cgroup: CgroupRef,
+    ) -> Result<(), Trap> {
+        mem.store_u64(addr + task::SCHED_TASK_GROUP, self.task_group(cgroup))?;
+        mem.store_u64(addr + task::CGROUPS, self.addr(cgroup) + field::CSS_SET)
+    }
+
     /// Writes what programs see, at `base`.
     pub(crate) fn publish(&mut self, mem: &Memory, base: u64) -> Result<(), Trap> {
         self.base = base;
@@ -253,6 +264,7 @@ impl Cgroups {
             let Cgroup { path, parent, level, weight, .. } = self.get(cgroup);
             let (kn, tg) = (at + field::KNODE, at + field::TG);
             mem.store_u64(at + field::CSS_CGROUP, at)?;
+            mem.store_u64(at + field::DOM_CGRP, at)?;
             mem.store_u32(at + field::LEVEL, *level)?;
             mem.store_u64(at + field::KN, kn)?;
             mem.store_u64(kn + field::KN_ID, Cgroups::kn_id(cgroup))?;
@@ -282,10 +294,8 @@ impl Cgroups {
 impl Kernel {
     /// Writes a task's cgroup where programs see it.
     pub(crate) fn publish_cgroup(&self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
-        let (addr, cgroup) = (self.task(slot).addr, self.task(slot).cgroup);
-        let css_set = self.cgroups.addr(cgroup) + field::CSS_SET;
-        mem.store_u64(addr + task::SCHED_TASK_GROUP, self.cgroups.task_group(cgroup))?;
-        mem.store_u64(addr + task::CGROUPS, css_set)
+        let task = self.task(slot);
+        self.cgroups.publish_in(mem, task.addr, task.cgroup)
     }
 
     /// A cgroup that a program names: a trap when there is none at that address.

@@ -7,7 +7,7 @@ use crate::Dump;
 
 /// Bytes of a line that `scx_bpf_dump_bstr` builds up (`SCX_EXIT_MSG_LEN`): then it is written without a newline.
 const LINE_MAX: usize = crate::abi::EXIT_MSG_LEN;
-/// What follows where the text was cut off.
+/// Mark where the text was cut off.
 const CUT: &str = "[truncated]\n";
 
 /// A dump that is being written.
@@ -22,7 +22,7 @@ pub(crate) struct DumpText {
     line: String,
     /// A head that is written once a line follows.
     held: Option<String>,
-    /// What the next lines of the scheduler are about.
+    /// Subject of the next lines of the scheduler.
     about: Option<String>,
     /// The last line: which callback failed, and why.
     failure: Option<String>,
@@ -117,7 +117,7 @@ impl DumpText {
         self.failure.is_some()
     }
 
-    /// What was written.
+    /// The text.
     pub(crate) fn finish(mut self) -> Dump {
         if let Some(failure) = self.failure.take() {
             self.write(&failure);
@@ -139,7 +139,7 @@ impl Kernel {
         slots
     }
 
-    /// What the dump says about a task.
+    /// The dump's lines about a task.
     pub(crate) fn dump_line(&self, mem: &Memory, slot: Slot) -> String {
         let task = self.task(slot);
         let place = match self.queues.queue_of(slot.0) {

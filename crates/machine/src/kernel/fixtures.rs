@@ -1,8 +1,8 @@
-//! What programs see of the machine and of new tasks, in guest memory.
+//! The machine and new tasks as programs see them, in guest memory.
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kernel, Slot, Tasks, write_mask};
+use super::{Kernel, Slot, write_mask};
 use crate::abi;
 use crate::cpuset::CpuMask;
 use crate::layout::offsets::{list_head, rq as rq_field, task as field};
@@ -25,7 +25,7 @@ impl Kernel {
             mem.store_u64(idle + field::CPUS_PTR, idle + field::CPUS_MASK)?;
             write_mask(mem, idle + field::CPUS_MASK, &CpuMask::one(cpu))?;
         }
-        Ok(())
+        self.write_residents(mem)
     }
 
     /// Writes what programs see of a new task.
@@ -57,8 +57,11 @@ impl Kernel {
             mem.store_u64(at + list_head::NEXT, other)?;
             mem.store_u64(at + list_head::PREV, other)?;
         }
-        mem.store_u64(addr + field::START_TIME, self.clock.now_ns())?;
-        mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;
+        for at in [field::START_TIME, field::START_BOOTTIME] {
+            mem.store_u64(addr + at, self.clock.now_ns())?;
+        }
+        mem.store_u32(addr + field::SELECTED_CPU, task.cpu)?;
+        mem.store_u64(addr + field::SCX_TID, self.tasks.tid(task.pid))?;
         self.publish_cgroup(mem, slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
         write_comm(mem, addr, comm)
@@ -83,7 +86,7 @@ impl Kernel {
 }
 
 /// Writes `p->comm`, cut to 15 bytes.
-fn write_comm(mem: &Memory, addr: u64, comm: &str) -> Result<(), Trap> {
+pub(super) fn write_comm(mem: &Memory, addr: u64, comm: &str) -> Result<(), Trap> {
     let bytes = comm.as_bytes();
     let mut text = [0; 16];
     let len = bytes.len().min(15);

@@ -62,11 +62,11 @@ pub(crate) struct Hrtimers {
     tick: Option<u64>,
     /// A kick has come up in the interrupt under way: the others share its interrupt.
     kicked: bool,
-    /// What the end of the interrupt under way costs, ns: its own part, and that of the kicks, which go out there.
+    /// Cost of the end of the interrupt under way, ns: its own part, and that of the kicks, which go out there.
     owed_ns: u64,
 }
 
-/// What a timer interrupt does next.
+/// Next work of a timer interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Tick,
@@ -208,7 +208,7 @@ impl Hrtimers {
         Some(Due::Sleep(first.slot()))
     }
 
-    /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due
+    /// Next work of the interrupt under way at `now_ns`; `None`: it is over. One that has ended all that was due
     /// reads the clock again, and continues if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its
     /// `retry`).
     fn next_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
@@ -276,7 +276,7 @@ impl Kernel {
         self.program_timer(to);
     }
 
-    /// What the interrupt under way on a CPU does next; `None`: it is over.
+    /// Next work of the interrupt under way on a CPU; `None`: it is over.
     #[inline]
     pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {
         let timers = &mut self.cpus[cpu as usize].timers;
@@ -328,7 +328,7 @@ mod tests {
         some
     }
 
-    /// What an interrupt at a time ends, each in no time.
+    /// The sleeps that an interrupt at a time ends, each in no time.
     fn ended(timers: &mut Hrtimers, now_ns: u64) -> Vec<Due> {
         std::iter::from_fn(|| timers.next_due(now_ns, SLACK_NS)).collect()
     }

@@ -1,4 +1,4 @@
-//! What the scheduler prints.
+//! Output of the scheduler.
 
 /// The first lines that the scheduler has printed.
 #[derive(Debug)]

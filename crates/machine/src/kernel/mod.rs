@@ -23,6 +23,7 @@ mod online;
 mod origin;
 mod permission;
 mod queues;
+pub(crate) mod residents;
 mod rq;
 mod rt;
 mod server;
@@ -132,7 +133,7 @@ pub(crate) struct Kernel {
     pub(crate) this_cpu: u32,
     /// The executing CPU is in a hardware interrupt, or the machine is told something from outside.
     pub(crate) in_interrupt: bool,
-    /// What the running callback may call.
+    /// Permissions of the running callback.
     pub(crate) permission: Permission,
     pub(crate) direct: DirectDispatch,
     pub(crate) buffer: DispatchBuffer,
@@ -148,7 +149,7 @@ pub(crate) struct Kernel {
     pub(crate) dump: Option<DumpText>,
     pub(crate) events: EventQueue,
     pub(crate) timers: Timers,
-    /// What ends the sleeps of the workload's tasks.
+    /// The timers of the sleeps of the workload's tasks.
     pub(crate) sleep_timers: SleepTimers,
     /// Sleeps' timers that were armed so far.
     pub(crate) armings: u64,
@@ -158,7 +159,7 @@ pub(crate) struct Kernel {
     pub(crate) trace_options: TraceOptions,
     pub(crate) log: Log,
     pub(crate) counters: Counters,
-    /// What tasks run for is told ([`Kernel::book`]), not read from the clock.
+    /// Run times of tasks are told ([`Kernel::book`]), not read from the clock.
     pub(crate) charges_are_told: bool,
     /// CPU time of tasks that are gone, ns.
     pub(crate) reaped_exec_ns: u64,
@@ -400,7 +401,8 @@ impl Host for Kernel {
                 // A program that reads the clocks comes this way; time in interrupts is in them, as without
                 // CONFIG_IRQ_TIME_ACCOUNTING.
                 let addr = self.cpus.get(cpu as usize)?.addr;
-                for clock in [offsets::rq::CLOCK_TASK, offsets::rq::CLOCK_PELT] {
+                for clock in [offsets::rq::CLOCK, offsets::rq::CLOCK_TASK, offsets::rq::CLOCK_PELT]
+                {
                     memory.store_u64(addr + clock, self.clock.now_ns()).ok()?;
                 }
                 Some(addr)

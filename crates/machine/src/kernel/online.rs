@@ -28,7 +28,7 @@ impl Hotplug {
 pub(crate) struct Online {
     /// `cpu_online_mask`, which is `cpu_active_mask` too: a CPU comes or goes at one instant.
     pub(crate) mask: CpuMask,
-    /// What is to be done, one after the other.
+    /// Pending changes, one after the other.
     pub(crate) requests: VecDeque<Hotplug>,
     /// `scx_hotplug_seq`: CPUs that came or went since the boot, where each of them came.
     pub(crate) seq: u64,

@@ -1,9 +1,10 @@
-//! What the running callback may call.
+//! Permissions of the running callback.
 
 use super::Slot;
 use crate::op::{Op, kf};
 
-/// What the running callback may call, and about which task (`kf_mask` and `kf_tasks` of `struct sched_ext_entity`).
+/// Permissions of the running callback, and the task that it is about (`kf_mask` and `kf_tasks` of
+/// `struct sched_ext_entity`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permission {
     mask: u32,

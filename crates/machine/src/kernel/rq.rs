@@ -34,7 +34,7 @@ pub(crate) struct Rq {
     pub(crate) signalled: bool,
     /// The CPU is to go offline: its stopper thread is the next to run.
     pub(crate) stop_requested: bool,
-    /// What activating the tasks on its wake list takes, ns.
+    /// Time for activating the tasks on its wake list, ns.
     pub(crate) wake_list_ns: u64,
     /// Its timers, and its timer interrupt.
     pub(crate) timers: Hrtimers,

@@ -11,7 +11,7 @@ use crate::topology::CpuPlace;
 /// The turn of a task of `SCHED_RR`, ns (`RR_TIMESLICE`).
 const RR_SLICE_NS: u64 = 100_000_000;
 
-/// What the class keeps of a task (`struct sched_rt_entity`, `p->rt_priority`).
+/// State of a task in the class (`struct sched_rt_entity`, `p->rt_priority`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RtEntity {
     /// `sched_priority`, 1…99, a higher one first; 0: the task is of the scheduler's class.

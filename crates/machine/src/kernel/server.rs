@@ -25,7 +25,7 @@ enum State {
     Spent,
 }
 
-/// What a step of the server asks for.
+/// Demand of a step of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
     /// Its timer is to expire at that time, ns, and no earlier.

@@ -86,14 +86,14 @@ impl Kernel {
         }
     }
 
-    /// What blocking or exiting costs the task that runs on the executing CPU, ns.
+    /// Cost of blocking or exiting for the task that runs on the executing CPU, ns.
     fn way_off_ns(&self, slot: Slot) -> u64 {
         let cost_ns = self.cost.block_ns + self.levels(slot) * self.cost.group_block_ns;
         let alone = self.cpus[self.this_cpu as usize].nr_running() <= 1;
         cost_ns.saturating_sub(if alone { self.cost.idle_saving_ns } else { 0 })
     }
 
-    /// What waking a task costs the executing CPU, ns: without moving it, and without the scheduler's decision. Another
+    /// Cost of waking a task for the executing CPU, ns: without moving it, and without the scheduler's decision. Another
     /// CPU that is idle activates the task itself (`ttwu_queue_wakelist`): that part is put down for the interrupt that
     /// it gets.
     pub(crate) fn divide_wakeup_ns(&mut self, slot: Slot, cpu: u32) -> u64 {

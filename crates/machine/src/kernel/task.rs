@@ -34,7 +34,7 @@ pub(crate) enum DsqRef {
     User(Dsq, u64),
 }
 
-/// What owns a task between enqueue and dispatch (`enum scx_ops_state`).
+/// Owner of a task between enqueue and dispatch (`enum scx_ops_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpsState {
     /// The core.
@@ -47,7 +47,7 @@ pub(crate) enum OpsState {
     Dispatching,
 }
 
-/// What a task does next on its CPU, once kernel work there is paid for.
+/// Next step of a task on its CPU, once kernel work there is paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Ask what it does next.
@@ -124,7 +124,7 @@ pub(crate) struct Task {
     pub(crate) allowed: Option<Box<CpuMask>>,
     /// Its number in the trace.
     pub(crate) id: TaskId,
-    /// What it does in user space.
+    /// Its program in user space.
     pub(crate) actor: ActorId,
     /// The CPU of its run queue.
     pub(crate) cpu: u32,
@@ -141,7 +141,7 @@ pub(crate) struct Task {
     pub(crate) phase: Phase,
     /// The last callback about it, for the report of a stall.
     pub(crate) last_call: Option<CallbackKind>,
-    /// What the real-time class keeps of it.
+    /// Its state in the real-time class.
     pub(crate) rt: RtEntity,
     /// On the run queue of its class (`SCX_TASK_QUEUED`).
     pub(crate) queued: bool,
@@ -248,6 +248,7 @@ impl Task {
     /// `__setscheduler_params`: writes `p->policy` and the priorities that follow from it.
     pub(crate) fn publish_policy(&self, mem: &Memory) -> Result<(), Trap> {
         mem.store_u32(self.addr + field::POLICY, self.rt.policy_number())?;
+        mem.store_u32(self.addr + field::RT_PRIORITY, self.rt.priority().into())?;
         self.publish_nice(mem)
     }
 

@@ -4,32 +4,57 @@ use std::ops::{Index, IndexMut};
 
 use fairground_trace::TaskId;
 
-use super::{ScxState, Slot, Task};
+use super::{ScxState, Slot, Task, residents};
 use crate::actors::ActorId;
 use crate::layout::offsets;
 
-/// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
-const FIRST_PID: u32 = 1000;
+/// The pid of the first task, unless the tasks that every kernel has need it; the next ones count up.
+const FIRST_PID_MIN: u32 = 1000;
 
 /// All tasks, living and dead, by their places.
 #[derive(Debug)]
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
     free: Vec<Slot>,
-    /// The place that each task has or had, in the order of creation: by its pid less [`FIRST_PID`].
+    /// The place that each task has or had, in the order of creation: by its pid less the first one.
     by_birth: Vec<Slot>,
     /// By actor: its task.
     by_actor: Vec<Option<Slot>>,
-    /// Guest address of the slab; its first places, one a CPU, are the idle tasks.
+    /// Guest address of the slab; its first places, one a CPU, are the idle tasks, and the next ones the residents.
     slab: u64,
     cpus: u32,
+    /// The tasks that every kernel has ([`super::residents`]).
+    residents: u32,
+    first_pid: u32,
 }
 
 impl Tasks {
     /// No task yet; the slab with the idle tasks of so many CPUs lies at a guest address.
     pub(crate) fn new(slab: u64, cpus: u32) -> Tasks {
         let (tasks, free, by_birth, by_actor) = Default::default();
-        Tasks { tasks, free, by_birth, by_actor, slab, cpus }
+        let residents = residents::count(cpus);
+        let first_pid = FIRST_PID_MIN.max(residents + 1);
+        Tasks { tasks, free, by_birth, by_actor, slab, cpus, residents, first_pid }
+    }
+
+    /// Places of the slab before that of the first task.
+    #[inline]
+    pub(crate) fn reserved(&self) -> u32 {
+        self.cpus + self.residents
+    }
+
+    /// The guest address of a task that every kernel has, by its pid.
+    pub(crate) fn resident(&self, pid: u32) -> Option<u64> {
+        let place = u64::from(self.cpus) + u64::from(pid.checked_sub(1)?);
+        (pid <= self.residents).then(|| self.slab + place * offsets::TASK_STRIDE)
+    }
+
+    /// The pid of such a task, by its guest address.
+    pub(crate) fn resident_at(&self, addr: u64) -> Option<u32> {
+        let distance = addr.checked_sub(self.resident(1)?)?;
+        let nth = distance / offsets::TASK_STRIDE;
+        let there = nth < u64::from(self.residents) && nth * offsets::TASK_STRIDE == distance;
+        there.then_some(nth as u32 + 1)
     }
 
     /// Places that have been used.
@@ -57,7 +82,7 @@ impl Tasks {
     /// The next task: its place, which [`Tasks::put`] fills, and its pid.
     pub(crate) fn take_place(&mut self) -> (Slot, u32) {
         let slot = self.free.pop().unwrap_or(Slot(self.tasks.len() as u32));
-        let pid = FIRST_PID + self.by_birth.len() as u32;
+        let pid = self.first_pid + self.by_birth.len() as u32;
         self.by_birth.push(slot);
         (slot, pid)
     }
@@ -90,7 +115,7 @@ impl Tasks {
     /// The guest address of a task's `task_struct`, without access to the task.
     #[inline]
     pub(crate) fn addr(&self, slot: Slot) -> u64 {
-        self.slab + (u64::from(self.cpus) + u64::from(slot.0)) * offsets::TASK_STRIDE
+        self.slab + (u64::from(self.reserved()) + u64::from(slot.0)) * offsets::TASK_STRIDE
     }
 
     /// The guest address of a CPU's idle task.
@@ -136,7 +161,7 @@ impl Tasks {
 
     /// The living task of a pid; one that ends has none any more.
     pub(crate) fn of_pid(&self, pid: u32) -> Option<Slot> {
-        let slot = self.born(pid.checked_sub(FIRST_PID)?.into())?;
+        let slot = self.born(pid.checked_sub(self.first_pid)?.into())?;
         let task = &self[slot];
         let lives = task.pid == pid && task.scx_state != ScxState::None && !task.exiting;
         lives.then_some(slot)
@@ -146,12 +171,12 @@ impl Tasks {
     pub(crate) fn of_tid(&self, tid: u64) -> Option<Slot> {
         let slot = self.born(tid.checked_sub(1)?)?;
         let task = &self[slot];
-        (Tasks::tid(task.pid) == tid && task.scx_state != ScxState::None).then_some(slot)
+        (self.tid(task.pid) == tid && task.scx_state != ScxState::None).then_some(slot)
     }
 
     /// The `p->scx.tid` of a pid: tasks count from 1 in the order of creation.
-    pub(crate) fn tid(pid: u32) -> u64 {
-        u64::from(pid - FIRST_PID) + 1
+    pub(crate) fn tid(&self, pid: u32) -> u64 {
+        u64::from(pid - self.first_pid) + 1
     }
 
     fn born(&self, nth: u64) -> Option<Slot> {

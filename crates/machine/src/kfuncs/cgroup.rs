@@ -43,8 +43,14 @@ pub(super) fn from_id(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
 
 /// `long bpf_task_under_cgroup(task, ancestor)`: 1 when the task is in the cgroup or below it.
 pub(super) fn task_under(k: &mut Kernel, _: &Memory, [task, ancestor, ..]: [u64; 5]) -> Ret {
-    let slot = k.need_task(task, "bpf_task_under_cgroup")?;
+    let cgroup = match k.tasks.resident_at(task) {
+        Some(_) => CgroupRef::ROOT,
+        None => {
+            let slot = k.need_task(task, "bpf_task_under_cgroup")?;
+            k.task(slot).cgroup
+        }
+    };
     let ancestor = k.need_cgroup(ancestor, "bpf_task_under_cgroup")?;
     let level = i64::from(k.cgroups.get(ancestor).level);
-    Ok(u64::from(k.cgroups.ancestor(k.task(slot).cgroup, level) == Some(ancestor)))
+    Ok(u64::from(k.cgroups.ancestor(cgroup, level) == Some(ancestor)))
 }

@@ -3,22 +3,27 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Ret, int};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, residents};
 
 /// `bool scx_bpf_task_running(p)`.
 pub(super) fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+    if k.tasks.resident_at(task).is_some() {
+        return Ok(0);
+    }
     let slot = k.need_task(task, "scx_bpf_task_running")?;
     Ok(u64::from(k.runs(slot)))
 }
 
-/// The CPU of a task's run queue; of an idle task its own.
+/// The CPU of a task's run queue; of an idle task, and of a kernel's thread, its own.
 pub(super) fn cpu_of(k: &mut Kernel, task: u64, kfunc: &str) -> Result<u32, Trap> {
-    match k.tasks.at(task) {
-        Some(slot) => Ok(k.task(slot).cpu),
-        None => match k.tasks.idle_at(task) {
-            Some(cpu) => Ok(cpu),
-            None => k.need_task(task, kfunc).map(|slot| k.task(slot).cpu),
-        },
+    if let Some(slot) = k.tasks.at(task) {
+        return Ok(k.task(slot).cpu);
+    }
+    let of_resident = |pid| residents::cpu_of(pid).unwrap_or(0);
+    let other = k.tasks.idle_at(task).or_else(|| k.tasks.resident_at(task).map(of_resident));
+    match other {
+        Some(cpu) => Ok(cpu),
+        None => k.need_task(task, kfunc).map(|slot| k.task(slot).cpu),
     }
 }
 
@@ -83,11 +88,12 @@ pub(super) fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| u64::from(k.topology.node_of(cpu))))
 }
 
-/// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task
+/// `struct task_struct *bpf_task_from_pid(pid)`: a task, the first process (1) or a thread of the kernel's; NULL when
+/// none has that pid. References are not counted: a task
 /// that a program may see lives for as long as the callback.
 pub(super) fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
-    let slot = k.tasks.of_pid(pid as u32);
-    Ok(slot.map_or(0, |slot| k.task(slot).addr))
+    let task = k.tasks.of_pid(pid as u32).map(|slot| k.task(slot).addr);
+    Ok(task.or_else(|| k.tasks.resident(pid as u32)).unwrap_or(0))
 }
 
 pub(super) fn same(_: &mut Kernel, _: &Memory, [object, ..]: [u64; 5]) -> Ret {

@@ -51,8 +51,15 @@ pub(crate) mod task {
     pub(crate) const SCHED_INFO: u64 = CGROUPS + 32;
     pub(crate) const SIGNAL: u64 = SCHED_INFO + super::sched_info::SIZE;
     pub(crate) const THREAD_NODE: u64 = SIGNAL + 8;
-    pub(crate) const SIZE: u64 = THREAD_NODE + super::list_head::SIZE;
-    /// What `signal` points to lies behind the task: each task is a process of its own.
+    pub(crate) const START_BOOTTIME: u64 = THREAD_NODE + super::list_head::SIZE;
+    pub(crate) const RT_PRIORITY: u64 = START_BOOTTIME + 8;
+    /// 0, as for a task that lives.
+    pub(crate) const EXIT_STATE: u64 = RT_PRIORITY + 4;
+    /// 0: nobody traces a task.
+    pub(crate) const PTRACE: u64 = EXIT_STATE + 4;
+    pub(crate) const EXIT_CODE: u64 = PTRACE + 4;
+    pub(crate) const SIZE: u64 = EXIT_CODE + 4;
+    /// The `signal_struct` lies behind the task: each task is a process of its own.
     pub(crate) const SIGNAL_STRUCT: u64 = SIZE;
 
     pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
@@ -61,6 +68,7 @@ pub(crate) mod task {
     pub(crate) const SCX_FLAGS: u64 = SCX + scx_entity::FLAGS;
     pub(crate) const SCX_TID: u64 = SCX + scx_entity::TID;
     pub(crate) const RUNNABLE_AT: u64 = SCX + scx_entity::RUNNABLE_AT;
+    pub(crate) const SELECTED_CPU: u64 = SCX + scx_entity::SELECTED_CPU;
     pub(crate) const SCX_DISALLOW: u64 = SCX + scx_entity::DISALLOW;
     pub(crate) const SUM_EXEC: u64 = SE + sched_entity::SUM_EXEC_RUNTIME;
     pub(crate) const EXEC_START: u64 = SE + sched_entity::EXEC_START;
@@ -79,6 +87,7 @@ pub(crate) mod scx_entity {
     pub(crate) const WEIGHT: u64 = 16;
     pub(crate) const FLAGS: u64 = 20;
     pub(crate) const DISALLOW: u64 = 24;
+    pub(crate) const SELECTED_CPU: u64 = 28;
     pub(crate) const TID: u64 = 32;
     pub(crate) const RUNNABLE_AT: u64 = 40;
     pub(crate) const SIZE: u64 = 48;
@@ -133,6 +142,7 @@ pub(crate) mod rq {
     pub(crate) const CLOCK_PELT: u64 = 40;
     /// 0: an idle CPU's clock of its load does not stand still here.
     pub(crate) const LOST_IDLE_TIME: u64 = 48;
+    pub(crate) const CLOCK: u64 = 56;
     pub(crate) const SIZE: u64 = 64;
 }
 
@@ -179,7 +189,9 @@ pub(crate) mod cgroup {
     pub(crate) const ANCESTORS: u64 = 32;
     /// Cgroups on the way from the root to the deepest, both included.
     pub(crate) const LEVELS: u64 = fairground_workload::limits::CGROUP_DEPTH_MAX as u64 + 1;
-    pub(crate) const SIZE: u64 = ANCESTORS + 8 * LEVELS;
+    /// The cgroup itself: none is threaded.
+    pub(crate) const DOM_CGRP: u64 = ANCESTORS + 8 * LEVELS;
+    pub(crate) const SIZE: u64 = DOM_CGRP + 8;
 
     pub(crate) const KNODE: u64 = 192;
     pub(crate) const KN_ID: u64 = 0;

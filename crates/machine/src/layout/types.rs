@@ -116,6 +116,7 @@ pub(crate) fn kernel_types(abi: KernelAbi) -> TargetTypes {
             at("clock_task", rq::CLOCK_TASK, b.u64),
             at("clock_pelt", rq::CLOCK_PELT, b.u64),
             at("lost_idle_time", rq::LOST_IDLE_TIME, b.ulong),
+            at("clock", rq::CLOCK, b.u64),
         ],
     );
     arguments::of_callbacks(&mut t, &b, (groups.cgroup_ptr, task_ptr), abi);
@@ -180,6 +181,7 @@ fn cgroups(t: &mut TargetTypes, b: &Basic) -> CgroupTypes {
             at("level", cgroup::LEVEL, b.s32),
             at("kn", cgroup::KN, kn_ptr),
             at("ancestors", cgroup::ANCESTORS, ancestors),
+            at("dom_cgrp", cgroup::DOM_CGRP, cgroup_ptr),
         ],
     );
     let group_decl = t.declare("task_group");
@@ -236,6 +238,7 @@ fn scx_entity(t: &mut TargetTypes, b: &Basic, abi: KernelAbi) -> TypeRef {
             at("weight", scx_entity::WEIGHT, b.u32),
             at("flags", scx_entity::FLAGS, b.u32),
             at("disallow", scx_entity::DISALLOW, b.boolean),
+            at("selected_cpu", scx_entity::SELECTED_CPU, b.s32),
             at("tid", scx_entity::TID, b.u64),
             at("runnable_at", scx_entity::RUNNABLE_AT, b.ulong),
         ],
@@ -312,6 +315,11 @@ fn task_struct(
             at("sched_info", task::SCHED_INFO, sched_info),
             at("signal", task::SIGNAL, signal_ptr),
             at("thread_node", task::THREAD_NODE, list_head),
+            at("start_boottime", task::START_BOOTTIME, b.u64),
+            at("rt_priority", task::RT_PRIORITY, b.u32),
+            at("exit_state", task::EXIT_STATE, b.s32),
+            at("ptrace", task::PTRACE, b.u32),
+            at("exit_code", task::EXIT_CODE, b.s32),
         ],
     );
 }
@@ -377,6 +385,37 @@ mod tests {
         }
     }
 
+    /// Members that published schedulers read on some path, of structures that the kernels' headers from 6.12 to 7.2
+    /// have: an object finds them under each release.
+    #[test]
+    fn what_published_schedulers_read_is_there() {
+        let read = [
+            ("cgroup", "ancestors dom_cgrp kn level self"),
+            ("css_set", "dfl_cgrp"),
+            ("kernfs_node", "id name"),
+            ("rq", "clock clock_pelt clock_task cpu curr idle nr_running"),
+            ("sched_entity", "load slice sum_exec_runtime"),
+            ("sched_ext_entity", "disallow dsq_vtime flags selected_cpu slice weight"),
+            ("task_group", "css scx_weight"),
+            (
+                "task_struct",
+                "cgroups comm cpus_mask cpus_ptr exit_code exit_state flags group_leader mempolicy \
+                 migration_disabled mm normal_prio nr_cpus_allowed nvcsw on_cpu on_rq parent pid \
+                 policy prio ptrace real_parent recent_used_cpu rt_priority scx se signal \
+                 start_boottime start_time static_prio stime tgid thread_info utime wake_cpu",
+            ),
+        ];
+        for abi in KernelAbi::ALL {
+            let types = kernel_types(abi);
+            for (structure, members) in read {
+                for member in members.split_whitespace() {
+                    let there = types.offset_of(structure, member).is_some();
+                    assert!(there, "{structure}.{member} in {abi}");
+                }
+            }
+        }
+    }
+
     /// No two members of the hand-made layouts overlap, and every one lies inside.
     #[test]
     fn members_do_not_overlap() {
@@ -416,6 +455,11 @@ mod tests {
             "sched_info",
             "signal",
             "thread_node",
+            "start_boottime",
+            "rt_priority",
+            "exit_state",
+            "ptrace",
+            "exit_code",
         ];
         let mut ranges: Vec<(u32, u32, &str)> = members
             .iter()
