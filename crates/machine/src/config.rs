@@ -8,7 +8,7 @@ use fairground_workload::Workload;
 
 use crate::{CostModel, MachineError, Topology, abi};
 
-/// What the trace keeps beside the events that every trace has.
+/// Events that the trace keeps beside those that every trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Every callback of the scheduler ([`fairground_trace::EventKind::Callback`]).
@@ -25,7 +25,7 @@ const LEAD_IN_NS_MAX: u64 = 10_000_000_000;
 /// Default limit of the events of a trace: 3.2 GB.
 pub const MAX_EVENTS_DEFAULT: usize = 100_000_000;
 
-/// What ends a task's sleep.
+/// Timers that end tasks' sleeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SleepTimers {
     /// A timer of its own, to the nanosecond (high-resolution timers, and the timer slack of the cost model).
@@ -43,7 +43,7 @@ pub struct MachineConfig {
     pub topology: Topology,
     /// Timer ticks per second, 1…10,000: the kernel's `CONFIG_HZ` (100, 250, 300 or 1000).
     pub hz: u32,
-    /// What ends a task's sleep.
+    /// Timers that end tasks' sleeps.
     pub timers: SleepTimers,
     /// How long the tasks of the workload exist and sleep before their groups start, ns: they are made at time 0 and
     /// woken at the start of their group. 0: they are made there. The workload's time, and that of settings, counts
@@ -51,11 +51,11 @@ pub struct MachineConfig {
     pub lead_in_ns: u64,
     /// Seed of every random number: those that tasks draw and those that the scheduler asks for.
     pub seed: u64,
-    /// What each step of the kernel costs.
+    /// Costs of the kernel's steps.
     pub cost: CostModel,
     /// Upper bound of the watchdog's timeout, ns. The scheduler's own `timeout_ms` applies if it is shorter.
     pub watchdog_ns: u64,
-    /// What the trace keeps.
+    /// Events that the trace keeps.
     pub trace: TraceOptions,
     /// Check the invariants ([`crate::Invariant`]) after every step: of the tasks and CPUs that it touched, and
     /// periodically of all. The first violation ends the run with [`MachineError::Invariant`]. Otherwise the run is the

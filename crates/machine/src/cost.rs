@@ -29,7 +29,7 @@ pub struct CostParameter {
     pub source: String,
 }
 
-/// What a parameter is, for documentation.
+/// Description of a parameter, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostDescription {
     /// The name, as [`CostModel::set`] takes it.
@@ -73,7 +73,7 @@ pub enum CostError {
     },
 }
 
-/// What an instruction takes in a guest whose clock counts them unless it is stated, ns.
+/// Time of an instruction in a guest whose clock counts them unless it is stated, ns.
 pub(crate) const INSTRUCTION_NS: u64 = 8;
 /// The costs in time that are no work of a processor, and so the same on a faster one.
 const NOT_WORK: [&str; 1] = ["timer_slack_ns"];
@@ -106,7 +106,7 @@ impl CostModel {
         PRESETS.iter().map(|preset| (preset.name, preset.about))
     }
 
-    /// What each parameter is, in the order in which they are printed.
+    /// Descriptions of all parameters, in the order in which they are printed.
     pub fn descriptions() -> impl Iterator<Item = CostDescription> {
         COSTS.iter().map(|cost| CostDescription {
             name: cost.name,
@@ -153,7 +153,7 @@ impl CostModel {
         })
     }
 
-    /// What an instruction takes, ns, where the costs are those of a guest whose clock counts them; `None`: they are
+    /// Time of an instruction, ns, where the costs are those of a guest whose clock counts them; `None`: they are
     /// not.
     pub fn instruction_ns(&self) -> Option<u64> {
         self.preset.read().instruction_ns.map(|_| self.instruction_ns)
@@ -252,7 +252,7 @@ impl Default for CostModel {
     }
 }
 
-/// What lists the parameters.
+/// The page that lists the parameters.
 const LISTING: &str = "docs/reference/costs.md";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the machine counted.
+//! Counters of the machine.
 
 use fairground_trace::CallbackKind;
 
@@ -22,7 +22,7 @@ impl Path {
     pub const ALL: [Path; 5] = [Path::Switch, Path::Repick, Path::Wakeup, Path::Tick, Path::Yield];
 }
 
-/// What the scheduler's program executed on one path, over a whole run.
+/// Instructions of the scheduler's program on one path, over a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCost {
     /// How often the path was taken.
@@ -88,7 +88,7 @@ impl Counters {
         self.callbacks[kind as usize]
     }
 
-    /// What the scheduler's program cost on a path.
+    /// Instructions of the scheduler's program on a path.
     pub fn path(&self, path: Path) -> PathCost {
         self.paths[path as usize]
     }

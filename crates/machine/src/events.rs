@@ -216,7 +216,7 @@ impl EventQueue {
         Some((first.time_ns, self.named(first.slot())))
     }
 
-    /// What comes after the event that was taken out last, unless something else is armed before it; `None` also if too
+    /// The event after the one that was taken out last, unless something else is armed before it; `None` also if too
     /// few are armed for prefetching to be worthwhile.
     #[inline]
     pub(crate) fn expected(&self) -> Option<EventHandle> {

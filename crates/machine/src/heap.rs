@@ -10,7 +10,7 @@ pub(crate) trait Keyed: Copy {
     /// Comes after every entry that is put into a heap.
     const LAST: Self;
 
-    /// What heaps order by. No two entries of a heap have the same.
+    /// Order of a heap's entries. No two entries of a heap have the same.
     fn key(self) -> u128;
 }
 

@@ -77,9 +77,9 @@ pub enum PolicyError {
         file: String,
         /// The member.
         member: &'static str,
-        /// What it holds.
+        /// Its content.
         value: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
@@ -112,7 +112,7 @@ pub struct Policy {
     pub(crate) constants: Vec<(usize, u64)>,
     /// It reads `sched_info` of tasks, which the machine keeps then.
     pub(crate) reads_sched_info: bool,
-    /// What its loader does beside setting variables.
+    /// Actions of its loader beside setting variables.
     pub(crate) setup: Prepared,
     /// The programs that are called at events of the kernel.
     pub(crate) tracing: Tracing,
@@ -143,7 +143,7 @@ pub(crate) struct OpsTable {
     pub(crate) exit_dump_len: u32,
     /// `timeout_ms`; `None` when the scheduler names none.
     pub(crate) timeout_ns: Option<u64>,
-    /// What the loader found as the number of CPUs that came and went; 0: it did not look.
+    /// Number of CPUs that came and went, as the loader found it; 0: it did not look.
     pub(crate) hotplug_seq: u64,
 }
 
@@ -237,8 +237,8 @@ impl Policy {
         })
     }
 
-    /// What may end its run: instructions that require what this kernel lacks, in what its callbacks, the programs that
-    /// are attached to events and those that its loader runs can reach.
+    /// Reasons for which its run may end: instructions that require what this kernel lacks, in what its callbacks, the
+    /// programs that are attached to events and those that its loader runs can reach.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let callbacks = Op::ALL.iter().filter_map(|op| self.ops.function(*op));
         let programs = self.setup.functions().chain(self.tracing.functions());
@@ -282,7 +282,7 @@ fn kernel_constants(globals: &[Global], abi: KernelAbi) -> Vec<(usize, u64)> {
     standing.filter_map(|(at, global)| Some((at, constant(&global.name[2..], abi)?))).collect()
 }
 
-/// What the simulated kernel of a release lacks for an object, also for one that cannot be loaded.
+/// Names that the simulated kernel of a release lacks for an object, also for one that cannot be loaded.
 pub fn lacks(object: &Object, abi: KernelAbi) -> Vec<Lack> {
     object.lacks(&environment(abi))
 }

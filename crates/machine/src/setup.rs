@@ -1,4 +1,4 @@
-//! What the loader of a real scheduler does besides setting variables: it fills maps, and it runs programs of the
+//! Actions of a real scheduler's loader besides setting variables: it fills maps, and it runs programs of the
 //! object (`SEC("syscall")`) before the scheduler is attached or once a second.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::{MachineError, Policy};
 /// Alignment of a program's context, bytes.
 const CONTEXT_ALIGN: u64 = 8;
 
-/// What is done, by names.
+/// Actions, by names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
     /// Elements of maps, before anything runs.

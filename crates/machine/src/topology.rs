@@ -44,7 +44,7 @@ pub struct Topology {
 pub struct TopologyError {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 

@@ -106,7 +106,7 @@ impl Way {
     }
 }
 
-/// What becomes of a tracing program in the simulated machine.
+/// State of a tracing program in the simulated machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TracingState {
     /// It is called at each such event.
@@ -122,11 +122,11 @@ pub enum TracingState {
 pub struct TracingProgram {
     /// Its function.
     pub name: String,
-    /// What it is attached to, as its section says: `tp_btf/sched_switch`.
+    /// Its target, as its section states: `tp_btf/sched_switch`.
     pub target: String,
     /// It is attached without being asked for: its section does not begin with `?`.
     pub by_itself: bool,
-    /// What becomes of it, if it is attached.
+    /// Its state, if it is attached.
     pub state: TracingState,
 }
 
@@ -166,7 +166,7 @@ fn program(name: &str, in_section: &str) -> Option<TracingProgram> {
     Some(TracingProgram { name, target, by_itself, state })
 }
 
-/// What a section says, and whether its programs are attached without being asked for.
+/// Target of a section, and whether its programs are attached without being asked for.
 fn section(section: &str) -> (&str, bool) {
     match section.strip_prefix('?') {
         Some(rest) => (rest, false),

@@ -81,7 +81,7 @@ impl Channel {
         }
     }
 
-    /// What a write of so many bytes costs beyond the call and the copying, ns: the pages of a pipe, the message of a
+    /// Cost of a write of so many bytes beyond the call and the copying, ns: the pages of a pipe, the message of a
     /// socket.
     pub(super) fn write_ns(&self, bytes: u64, cost: &CostModel) -> u64 {
         match self {

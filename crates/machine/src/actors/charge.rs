@@ -30,7 +30,7 @@ impl Actors {
         self.cost.syscall_ns.saturating_add(more)
     }
 
-    /// What a write into a pipe or socket takes beyond its system call, ns.
+    /// Time of a write into a pipe or socket beyond its system call, ns.
     pub(super) fn write_ns(&self, pipe: u32, bytes: u64) -> u64 {
         let channel = &self.shared.channels[pipe as usize];
         self.copy_ns(bytes).saturating_add(channel.write_ns(bytes, &self.cost))

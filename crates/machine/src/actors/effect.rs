@@ -3,7 +3,7 @@
 use fairground_trace::Call;
 use fairground_workload::SchedPolicy;
 
-/// What a system call of a futex does.
+/// Operation of a system call of a futex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FutexOp {
     /// `FUTEX_WAIT`.
@@ -32,7 +32,7 @@ impl FutexOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId(pub u32);
 
-/// What an actor needs before it can go on.
+/// Need of an actor before it can go on.
 ///
 /// One word says which, one more how much: so a value moves in two registers. A larger one goes through memory, where
 /// loading it right after its parts were stored stalls the processor.
@@ -176,16 +176,16 @@ pub enum Effect {
     },
     /// The advanced actor entered a system call of a futex.
     FutexEnter {
-        /// What it does.
+        /// Its operation.
         op: FutexOp,
         /// The number of its object, with the kind of object in the upper half.
         object: u64,
     },
     /// The advanced actor left it.
     FutexExit {
-        /// What it did.
+        /// Its operation.
         op: FutexOp,
-        /// What it returned: how many it woke, 0, or a negative error number.
+        /// Its result: how many it woke, 0, or a negative error number.
         result: i32,
         /// The number of its object, with the kind of object in the upper half.
         object: u64,

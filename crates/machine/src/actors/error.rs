@@ -64,7 +64,7 @@ pub enum ActorError {
     Inconsistent {
         /// The workload's name.
         workload: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

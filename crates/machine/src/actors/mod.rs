@@ -1,4 +1,4 @@
-//! What the tasks of a workload do in user space.
+//! The user-space side of the tasks of a workload.
 //!
 //! The machine runs tasks; an [`Actors`] executes their programs. The protocol:
 //!

@@ -52,7 +52,7 @@ struct OpenFutex {
 }
 
 impl OpenFutex {
-    /// What the system call returns.
+    /// Return value of the system call.
     fn exit(self, is_interrupted: bool) -> Effect {
         let result = match self.op {
             _ if is_interrupted => INTERRUPTED as i32,

@@ -76,7 +76,7 @@ pub struct Violation {
     pub cpu: Option<u32>,
     /// The task that it is about, if it is about one, as `name[pid]`.
     pub task: Option<String>,
-    /// What was found.
+    /// The finding.
     pub what: String,
 }
 

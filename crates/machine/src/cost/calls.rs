@@ -1,4 +1,4 @@
-//! What a call of a scheduler's program into the kernel costs.
+//! Prices of a scheduler's calls into the kernel.
 
 use fairground_bpf::MAX_PRICES;
 

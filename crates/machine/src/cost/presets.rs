@@ -27,7 +27,7 @@ pub(super) struct Value {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Preset {
-    /// What an instruction takes on the machine that these costs were measured on, ns; `None`: it does not count them.
+    /// Time of an instruction on the machine that these costs were measured on, ns; `None`: it does not count them.
     pub(super) instruction_ns: Option<u64>,
     /// For every cost that is not named; without it those have their defaults.
     pub(super) others: Option<Value>,

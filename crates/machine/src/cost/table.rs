@@ -13,7 +13,7 @@ macro_rules! cost_table {
             $($(#[doc = $doc])+ pub $name: u64,)+
             /// The preset that it started from.
             pub(super) preset: &'static PresetFile,
-            /// What an instruction takes there, ns ([`CostModel::at_instruction_ns`]).
+            /// Time of an instruction there, ns ([`CostModel::at_instruction_ns`]).
             pub(crate) instruction_ns: u64,
         }
 

@@ -13,12 +13,12 @@ use crate::layout::offsets::{init_task_args, task as field};
 use crate::op::Op;
 use crate::tracing::Event;
 
-/// What a new task begins with.
+/// Initial state of a new task.
 #[derive(Debug)]
 pub(crate) struct Birth<'a> {
     /// Its number in the trace.
     pub(crate) id: TaskId,
-    /// What it does in user space.
+    /// Its program in user space.
     pub(crate) actor: ActorId,
     pub(crate) pid: u32,
     pub(crate) comm: &'a str,
@@ -223,7 +223,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What is left of a task that is gone: its place is free again.
+    /// Frees the place of a task that is gone, and what is kept for it.
     pub(crate) fn reap(&mut self, slot: Slot) {
         let task = self.kernel.task_mut(slot);
         let (id, addr) = (task.id, task.addr);

@@ -4,7 +4,7 @@ use super::{Machine, Step};
 use crate::kernel::{DsqRef, Slot};
 use crate::op::Op;
 
-/// What takes a CPU from the scheduler (`enum scx_cpu_preempt_reason`).
+/// The class that takes a CPU from the scheduler (`enum scx_cpu_preempt_reason`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Taker {
     /// A task of the real-time class.

@@ -13,7 +13,7 @@ pub enum Since {
     By(KernelAbi),
 }
 
-/// What the machine does with a name.
+/// State of a name in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The same as the kernel.
@@ -33,12 +33,12 @@ pub struct Feature {
     pub since: Since,
     /// The first release without it.
     pub gone: Option<KernelAbi>,
-    /// What the machine does with it.
+    /// Its state in the machine.
     pub state: State,
 }
 
 impl Feature {
-    /// What every kernel with sched_ext has, and the machine, too.
+    /// A name that every kernel with sched_ext has, and the machine, too.
     pub(crate) const fn new(name: &'static str) -> Feature {
         Feature { name, since: Since::Release(KernelAbi::OLDEST), gone: None, state: State::Done }
     }

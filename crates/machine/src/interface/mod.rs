@@ -22,7 +22,7 @@ use tracing::TargetKind;
 /// A part of the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is: `Callbacks`.
+    /// Its title: `Callbacks`.
     pub title: String,
     /// Its names, each with its value if it is a constant.
     pub features: Vec<(Feature, Option<u64>)>,

@@ -68,7 +68,7 @@ impl KernelAbi {
         RELEASES[usize::from(self.0)].0
     }
 
-    /// What came with the release, in a few words.
+    /// The news of the release, in a few words.
     pub fn about(self) -> &'static str {
         RELEASES[usize::from(self.0)].3
     }

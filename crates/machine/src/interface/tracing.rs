@@ -8,7 +8,7 @@ use crate::tracing::{Event, Way};
 pub(crate) struct Target {
     pub(crate) feature: Feature,
     pub(crate) kind: TargetKind,
-    /// What calls the program; `None`: nothing does, because it never happens in a workload or is absent.
+    /// The event at which the program is called; `None`: none is, because it never happens in a workload or is absent.
     pub(crate) event: Option<Event>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) use table::{BPF, Kfunc, SCX};
 /// The process that loaded the scheduler: the first one of the machine.
 const LOADER_PID: u64 = 1;
 
-/// What a kfunc returns in r0, or why it ends the scheduler's program.
+/// Result of a kfunc in r0, or why it ends the scheduler's program.
 type Ret = Result<u64, Trap>;
 
 /// Every kernel function.

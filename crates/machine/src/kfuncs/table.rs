@@ -1,7 +1,7 @@
 //! The one table of kernel functions: since which kernel each exists, what a call costs, and what carries it out.
 //!
-//! What an object finds when it is linked, the prices of its calls and the reference (`docs/reference/sched-ext.md`)
-//! follow from it.
+//! The names that an object finds when it is linked, the prices of its calls and the reference
+//! (`docs/reference/sched-ext.md`) follow from it.
 
 use fairground_bpf::HostFn;
 
@@ -17,9 +17,9 @@ use crate::kernel::Kernel;
 pub(crate) struct Kfunc {
     /// Its name, and the kernels that have it.
     pub(crate) feature: Feature,
-    /// What a call costs.
+    /// Price of a call.
     pub(crate) price: Price,
-    /// What carries it out; `None`: `fairground_bpf` does, or nothing where it is absent.
+    /// Its implementation; `None`: `fairground_bpf` does, or nothing where it is absent.
     pub(crate) call: Option<HostFn<Kernel>>,
 }
 
@@ -73,7 +73,7 @@ const NOT_COUNTED: &str = "references are not counted: what a program may see li
 const NO_SUB: &str = "there are no sub-schedulers: false, as for a cgroup without one";
 /// Searches beyond a node.
 const NODES: &str = "all other nodes are equally far, in the order of their numbers";
-/// What is not there yet.
+/// Reason of an absent function.
 const CALL_ENDS: &str = "a call that is reached ends the run";
 
 /// Functions of sched_ext (`kernel/sched/ext/`).

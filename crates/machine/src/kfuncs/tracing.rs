@@ -1,4 +1,4 @@
-//! What a program that is called at an event asks about it. The word before its context is the number of arguments, and
+//! Helpers about the event at which a program is called. The word before its context is the number of arguments, and
 //! the word behind the last of them is the result, as in the kernel.
 
 use fairground_bpf::{HostFn, Memory};

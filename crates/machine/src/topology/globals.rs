@@ -9,7 +9,7 @@ use fairground_bpf::{Global, GlobalType};
 use super::{CpuPlace, Topology};
 use crate::PolicyError;
 
-/// What starts the text of a tag.
+/// Prefix of a tag.
 const PREFIX: &str = "topology:";
 
 /// The name of a level in the tag, and the number of a place in it.
