@@ -72,15 +72,17 @@ s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 }
 
 /* ADAPTIVE_GRAN: run time of this CPU's current task between the wake-ups that it issues; each sample counts 1/8. */
-static __always_inline void note_wakeup_by_current(void)
+static __noinline void note_wakeup_by_current(void)
 {
     struct cfs_queue *q = current_queue(this_cpu());
+    struct task_struct *current = bpf_get_current_task_btf();
+    struct cfs_task *t = q->curr_pid && current ? task_of(current) : NULL;
     u64 ran_ns = q->curr_sum_exec;
 
-    if (!q->curr_pid)
+    if (!t)
         return;
-    q->curr_avg_wakeup_ns += (u64)((s64)(ran_ns - q->curr_last_wakeup_ns - q->curr_avg_wakeup_ns) >> 3);
-    q->curr_last_wakeup_ns = ran_ns;
+    t->avg_wakeup_ns += (u64)((s64)(ran_ns - t->last_wakeup_ns - t->avg_wakeup_ns) >> 3);
+    t->last_wakeup_ns = ran_ns;
 }
 
 /* place_entity for a task that wakes up: at the base less the credit, but never left of where it was. */
@@ -249,7 +251,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /* The current task stays: it is alone, or still the best. */
-static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
+static __always_inline void keep(struct cfs_queue *root, struct cfs_queue *q, struct task_struct *prev)
 {
     if (rule_repick_starts_slice) {
         q->curr_slice_exec = q->curr_sum_exec;
@@ -259,7 +261,7 @@ static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
     }
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
     if (HRTICK)
-        hrtick_start(q, q->cpu);
+        hrtick_start(root, q, root->cpu);
 }
 
 /* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
@@ -285,7 +287,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
     } else if (!pick_next(root, cpu, true)) {
         note_chosen(q);
-        keep(q, prev);
+        keep(root, q, prev);
     }
 }
 
@@ -323,8 +325,6 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     q->curr_policy = p->policy;
     q->curr_sum_exec = q->curr_slice_exec = p->se.sum_exec_runtime;
     note_chosen(q);
-    q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
-    q->curr_last_wakeup_ns = t->last_wakeup_ns;
     clear_buddies(q, q->curr_pid);
     if (rule_min_vruntime == MIN_OF_TREE)
         update_min_vruntime(q);
@@ -344,7 +344,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     if (rule_clock_stands && root->carry_ns)
         take_carried(root, q);
     if (HRTICK)
-        hrtick_start(q, cpu);
+        hrtick_start(root, q, cpu);
 }
 
 /* entity_tick: slices end here, and by the timer of HRTICK. */
@@ -375,62 +375,88 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 }
 
 /*
- * put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. A task that was picked before is in
- * no queue and not yet current: min_vruntime must not be computed without it. dispatch has just updated it.
+ * put_prev_entity: the current task leaves its CPU and stays runnable. One that does not comes to ops.quiescent next,
+ * under the same lock. A task that was picked before is in no queue and not yet current: min_vruntime must not be
+ * computed without it. dispatch has just updated it.
  */
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
-    u32 cpu = task_cpu(p);
-    struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
+    struct cfs_queue *root, *q;
+    u32 cpu;
 
+    if (!runnable)
+        return;
+    cpu = task_cpu(p);
+    root = queue_of(cpu);
+    q = current_queue(cpu);
     if (q->curr_pid != (u32)p->pid)
         return;
     charge_stopped(q, p);
     if (!is_in_transit(root, q))
-        update_min_vruntime(q);
+        update_min_vruntime_with(q, true);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
-    if (ADAPTIVE_GRAN) {
-        struct cfs_task *t = task_of(p);
-
-        if (t) {
-            t->avg_wakeup_ns = q->curr_avg_wakeup_ns;
-            t->last_wakeup_ns = q->curr_last_wakeup_ns;
-        }
-    }
     q->curr_pid = 0;
-    if (!runnable)
-        q->stopped_pid = (u32)p->pid;
     if (unlikely(q->group))
         put_prev_groups(q->group, q->cpu);
 }
 
-/* The other half: a task goes to sleep, or out for an attribute change. */
+/* The rest of dequeue_entity. */
+static __always_inline void dequeue(struct task_struct *p, struct cfs_task *t, struct cfs_queue *q)
+{
+    account_dequeue(p, t);
+    clear_buddies(q, (u32)p->pid);
+    if (!t->slept)
+        t->left_min = q->min_vruntime;
+    if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_queued(q))
+        update_min_vruntime(q);
+}
+
+/* dequeue_entity of a task that waits. */
+static __noinline void dequeue_waiting(struct task_struct *p, struct cfs_task *t, struct cfs_queue *q)
+{
+    forget_leftmost(&q->left);
+    dequeue(p, t, q);
+    if (unlikely(t->group) && t->slept && rule_hints_next)
+        hint_left_group(t->group, t->cpu);
+    if (HRTICK)
+        hrtick_update(t->cpu);
+}
+
+/* dequeue_entity, dequeue_task_fair of a current task in a group. */
+static __noinline void dequeue_current_in_group(struct task_struct *p, struct cfs_task *t, struct cfs_queue *q)
+{
+    charge_stopped(q, p);
+    update_min_vruntime_with(q, true);
+    scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
+    q->curr_pid = 0;
+    put_prev_groups(t->group, t->cpu);
+    dequeue(p, t, q);
+    if (t->slept && rule_hints_next)
+        hint_left_group(t->group, t->cpu);
+}
+
+/* dequeue_entity: a task goes to sleep, or out for an attribute change. */
 void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct cfs_task *t = task_of(p);
     struct cfs_queue *q;
-    bool ran;
 
     if (!t || !t->is_queued)
         return;
     t->is_queued = false;
     t->slept = deq_flags & SCX_DEQ_SLEEP;
     q = queue_in(t->group, t->cpu);
-    account_dequeue(p, t);
-    clear_buddies(q, (u32)p->pid);
-    if (unlikely(t->group) && t->slept && rule_hints_next)
-        hint_left_group(t->group, t->cpu);
-    ran = q->stopped_pid == (u32)p->pid;
-    q->stopped_pid = 0;
-    if (!ran)
-        forget_leftmost(&q->left);
-    if (!t->slept)
-        t->left_min = q->min_vruntime;
-    if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_queued(q))
-        update_min_vruntime(q);
-    /* When it ran, there is no current task now. */
-    if (!ran && HRTICK)
-        hrtick_update(t->cpu);
+    if (unlikely(q->curr_pid != (u32)p->pid)) {
+        dequeue_waiting(p, t, q);
+    } else if (unlikely(t->group)) {
+        dequeue_current_in_group(p, t, q);
+    } else {
+        charge_stopped(q, p);
+        update_min_vruntime_with(q, true);
+        scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
+        q->curr_pid = 0;
+        dequeue(p, t, q);
+    }
 }
 
 /* yield_task_fair. The pick that follows decides whether another task runs. */

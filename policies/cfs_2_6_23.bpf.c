@@ -266,30 +266,32 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
         scx_bpf_task_set_slice(p, 0);
 }
 
-/*
- * put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. Its key stays as it was at the last
- * tick.
- */
+/* put_prev_entity: a task leaves its CPU. Its key stays as it was at the last tick. */
+static __always_inline void put_prev(struct cfs2623_queue *q, struct cfs2623_task *t, struct task_struct *p)
+{
+    update_curr(q, t->cpu, p);
+    t->wait_runtime = q->curr_wait_runtime;
+    scx_bpf_task_set_dsq_vtime(p, q->curr_key);
+    q->curr_pid = 0;
+}
+
+/* The same for one that stays runnable. One that does not comes to ops.quiescent next, under the same lock. */
 void BPF_STRUCT_OPS(cfs2623_stopping, struct task_struct *p, bool runnable)
 {
-    struct cfs2623_task *t = task_of(p);
+    struct cfs2623_task *t;
     struct cfs2623_queue *q;
 
+    if (!runnable)
+        return;
+    t = task_of(p);
     if (!t)
         return;
     /* The CPU on which it was switched in. */
     q = queue_of(t->cpu);
     if (q->curr_pid != (u32)p->pid)
         return;
-    update_curr(q, t->cpu, p);
-    t->wait_runtime = q->curr_wait_runtime;
-    scx_bpf_task_set_dsq_vtime(p, q->curr_key);
-    q->curr_pid = 0;
-    q->stopped_pid = 0;
-    if (runnable)
-        wait_start(q, t);
-    else
-        q->stopped_pid = (u32)p->pid;
+    put_prev(q, t, p);
+    wait_start(q, t);
 }
 
 /* dequeue_entity: a task goes to sleep, or out for an attribute change. */
@@ -303,12 +305,13 @@ void BPF_STRUCT_OPS(cfs2623_quiescent, struct task_struct *p, u64 deq_flags)
         return;
     cpu = t->cpu;
     q = queue_of(cpu);
-    if (q->stopped_pid != (u32)p->pid) {
+    if (likely(q->curr_pid == (u32)p->pid)) {
+        put_prev(q, t, p);
+    } else {
         update_curr_by_clock(q, cpu);
         wait_end(q, t);
         forget_leftmost(&q->left);
     }
-    q->stopped_pid = 0;
     if (deq_flags & SCX_DEQ_SLEEP)
         t->sleep_start_fair = q->fair_clock;
     leave_cpu(cpu, t->weight);

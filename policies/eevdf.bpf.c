@@ -21,16 +21,20 @@
  * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline,
  * place_entity, pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity,
  * yield_task_fair, hrtick_start_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md
- * states what must hold. Control groups: eevdf_groups.bpf.h, eevdf_hierarchy.bpf.h. Not modelled: lazy preemption. With PREEMPT_LAZY
- * (Debian's 7.2) wake-ups and ticks preempt a task in user mode at once, one in a system call when it returns or at the
- * next tick. Of a delayed entity and a waiting task with the same deadline the waiting task is picked first; waiting
- * tasks with the same deadline are picked in the order in which they became eligible.
+ * states what must hold. Control groups: eevdf_groups.bpf.h, eevdf_hierarchy.bpf.h.
+ *
+ * Not modelled: lazy preemption. With PREEMPT_LAZY (Debian's 7.2) wake-ups and ticks preempt a task in user mode at
+ * once, one in a system call when it returns or at the next tick. Of a delayed entity and a waiting task with the same
+ * deadline the waiting task is picked first; waiting tasks with the same deadline are picked in the order in which they
+ * became eligible.
  */
 #define BALANCE_QUEUES  2
+#define BALANCE_STRIDE  8192
 #define BALANCE_RELEASE 6_1
 #include "exit.bpf.h"
 #include "eevdf_cgroup.bpf.h"
 #include "eevdf_preempt.bpf.h"
+#include "eevdf_dispatch.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -124,116 +128,30 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
     t->is_new = false;
 }
 
-/* Whether the pass was asked for by the load balancer only: the current task continues. */
-static __always_inline bool only_balances(struct eevdf_queue *q)
-{
-    if (likely(!q->balances))
-        return false;
-    q->balances = false;
-    return !q->resched;
-}
-
-/* Whether the task of ops.dispatch is the current one, and can run on. */
-static __always_inline bool is_current(const struct eevdf_queue *q, const struct task_struct *prev)
-{
-    return prev && q->running_pid == (u32)prev->pid;
-}
-
-/* The current task stays: it is alone, or still the best. Nothing was picked, so its protection stays as it is. */
-static __always_inline void keep(struct eevdf_queue *root, u32 cpu, struct task_struct *prev)
-{
-    struct eevdf_queue *q = queue_of(queue_at(root->leaf, cpu));
-
-    if (root->bypassed) {
-        root->bypassed = false;
-        start_slice(q, cpu);
-    }
-    root->resched = root->resched_now = false;
-    clear_buddy(q, q->curr_pid);
-    scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
-}
-
-/*
- * Brings the first of the ineligible tasks to this CPU. `is_last`: it is the last task that waits.
- *
- * Behind the last task the queue is empty. Another CPU that puts a task here at the same time counts it before it
- * invalidates the record: the record is written before the count is read again, so that one of the two is seen.
- */
-static __always_inline bool fetch_ineligible(struct eevdf_queue *q, u32 at, bool is_last)
-{
-    WRITE_ONCE(q->ineligible.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
-    if (is_last && __sync_fetch_and_add(&q->nr, 0) != 1)
-        forget_leftmost(&q->ineligible);
-    if (scx_bpf_dsq_move_to_local(dsq_at(at, INELIGIBLE)))
-        return true;
-    forget_leftmost(&q->ineligible);
-    return false;
-}
-
-/* Brings the chosen task to this CPU. If another CPU has taken it, the next one comes. */
-static __always_inline bool fetch(struct eevdf_queue *q, u32 at, enum choice choice)
-{
-    u32 nr = q->nr;
-
-    if (!nr)
-        return false;
-    if (unlikely(choice == CHOOSE_BUDDY) && move_pid_to_local(at, q->next_pid))
-        return true;
-    /* If the record is out of date, it is among the eligible. */
-    if (nr == 1 && q->ineligible.state == LEFT_KNOWN)
-        return fetch_ineligible(q, at, true) || scx_bpf_dsq_move_to_local(dsq_at(at, ELIGIBLE));
-    return scx_bpf_dsq_move_to_local(dsq_at(at, ELIGIBLE)) || fetch_ineligible(q, at, nr == 1);
-}
-
-/* What the current task has run until this pass, for it and its groups. */
-static __always_inline void charge_leaf(struct eevdf_queue *root, u32 cpu, const struct task_struct *p)
-{
-    struct eevdf_queue *q = queue_of(queue_at(root->leaf, cpu));
-
-    charge_prev(q, read_sum_exec(q, p));
-    if (unlikely(root->leaf))
-        charge_groups(root->leaf, cpu, p->se.sum_exec_runtime);
-}
-
-/* The choice, and the queue of the task. */
-static __always_inline u32 find(struct eevdf_queue *root, u32 cpu, bool prev_runs)
-{
-    if (unlikely(root->children || root->leaf || root->remote_joins))
-        return choose_through_groups(cpu, prev_runs);
-    return FOUND(choose(root, cpu, prev_runs), cpu);
-}
-
 /* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
 void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct eevdf_queue *q = queue_of(cpu);
-    bool prev_runs;
-    u32 found;
+    enum choice choice = CHOOSE_CURRENT;
 
     balance_run(cpu);
     settle_pulled(q);
-    prev_runs = is_current(q, prev);
-    if (prev_runs) {
+    if (unlikely(has_groups(q))) {
+        dispatch_in_groups(q, cpu, prev);
+    } else if (is_current(q, prev)) {
         settle_hrtick(q);
-        charge_leaf(q, cpu, prev);
-        found = only_balances(q) ? FOUND(CHOOSE_CURRENT, cpu) : find(q, cpu, true);
+        charge_prev(q, read_sum_exec(q, prev));
+        if (!only_balances(q))
+            choice = choose(q, cpu, true, false);
+        carry_out_choice(q, cpu, prev, true, choice, cpu, false);
     } else {
         q->balances = false;
-        found = find(q, cpu, false);
-    }
-    if (FOUND_CHOICE(found) == CHOOSE_NONE && !nr_running(cpu) && newidle_balance(cpu)) {
-        settle_pulled(q);
-        found = find(q, cpu, false);
-    }
-    if (FOUND_CHOICE(found) != CHOOSE_CURRENT &&
-        fetch(queue_of(FOUND_AT(found)), FOUND_AT(found), FOUND_CHOICE(found))) {
-        q->picked = true;
-    } else if (is_current(q, prev)) {
-        keep(q, cpu, prev);
-    } else {
-        q->hrtick_ns = 0;
-        balance_nothing_came(cpu);
+        choice = choose(q, cpu, false, false);
+        if (unlikely(choice == CHOOSE_NONE))
+            go_idle(cpu);
+        else
+            carry_out_choice(q, cpu, prev, false, choice, cpu, false);
     }
 }
 
@@ -247,6 +165,7 @@ static __noinline void run_unpicked(const struct task_struct *p)
     struct eevdf_queue *root = queue_of(cpu), *q = queue_of(queue_at(root->leaf, cpu));
     bool restored = root->restored_pid == (u32)p->pid;
 
+    settle_pulled(q);
     root->bypassed = !root->picked && !restored && nr_running(cpu) > 1 && !root->children && is_beaten(root, cpu) &&
                      ask_for_choice(cpu);
     if (root->bypassed) {
@@ -263,22 +182,10 @@ static __noinline void run_unpicked(const struct task_struct *p)
     root->restored_pid = 0;
 }
 
-/* set_next_entity: a task comes onto a CPU. */
-void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
+/* set_next_entity. `q`: the task's queue. */
+static __always_inline void set_next(struct eevdf_queue *root, struct eevdf_queue *q, struct eevdf_task *t,
+                                     struct task_struct *p, u32 cpu)
 {
-    struct eevdf_task *t = task_of(p);
-    struct eevdf_queue *root, *q;
-    u32 cpu = task_cpu(p);
-
-    if (!t)
-        return;
-    if (t->cpu != cpu)
-        follow(p, t, cpu);
-    root = queue_of(cpu);
-    q = queue_of(t->at);
-    settle_pulled(q);
-    if (unlikely(root->leaf | t->group))
-        switch_groups(cpu, root->leaf, t->group, p->se.sum_exec_runtime);
     set_curr(q, t, (u32)p->pid);
     t->ineligible = false;
     t->is_new = false;
@@ -287,15 +194,43 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_sum_exec = p->se.sum_exec_runtime;
     q->curr_ahead_ns = 0;
     root->hrtick_fired_ns = 0;
-    root->resched = root->resched_now = false;
-    root->bypassed = false;
-    clear_buddy(q, q->curr_pid);
+    root->bypassed = root->resched = root->resched_now = false;
+    clear_buddy(q, (u32)p->pid);
     q->curr_clock_ns = scx_bpf_now();
     if (likely(root->picked && !root->restored_pid))
         start_slice(q, cpu);
     else
         run_unpicked(p);
     root->picked = false;
+}
+
+/* The same where the task, or the one before it, is in a group. */
+static __noinline void set_next_in_group(struct eevdf_queue *root, struct eevdf_task *t, struct task_struct *p,
+                                         u32 cpu)
+{
+    struct eevdf_queue *q = queue_of(t->at);
+
+    settle_pulled(q);
+    switch_groups(cpu, root->leaf, t->group, p->se.sum_exec_runtime);
+    set_next(root, q, t, p, cpu);
+}
+
+/* A task comes onto a CPU. */
+void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
+{
+    struct eevdf_task *t = task_of(p);
+    struct eevdf_queue *root;
+    u32 cpu = task_cpu(p);
+
+    if (!t)
+        return;
+    if (t->cpu != cpu)
+        follow(p, t, cpu);
+    root = queue_of(cpu);
+    if (unlikely(root->leaf | t->group))
+        set_next_in_group(root, t, p, cpu);
+    else
+        set_next(root, root, t, p, cpu);
 }
 
 /* entity_tick: requests end here, and at wake-ups. */
@@ -318,27 +253,44 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
         scx_bpf_task_set_slice(p, 0);
 }
 
-/* put_prev_entity: a task leaves its CPU, for the queue or on its way out. It is in the sums again. */
+/* put_prev_entity: the current task leaves its CPU, and is in the sums again. */
+static __always_inline void put_prev(struct eevdf_queue *root, struct eevdf_queue *q, struct eevdf_task *t,
+                                     const struct task_struct *p)
+{
+    settle_hrtick(root);
+    if (unlikely(q->next_pid))
+        settle_pulled(q);
+    charge_prev(q, uncharged(q, p->se.sum_exec_runtime));
+    root->running_pid = 0;
+    put_curr(q, t);
+}
+
+/* The same of a task in a group. The groups stay current. */
+static __noinline void put_prev_in_group(struct eevdf_queue *root, struct eevdf_task *t, const struct task_struct *p)
+{
+    put_prev(root, queue_of(t->at), t, p);
+    charge_groups(t->group, root->cpu, p->se.sum_exec_runtime);
+}
+
+/* The same for one that stays runnable. One that does not comes to ops.quiescent next, under the same lock. */
 void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
 {
-    struct eevdf_task *t = task_of(p);
-    struct eevdf_queue *root, *q;
+    struct eevdf_queue *root;
+    struct eevdf_task *t;
 
+    if (!runnable)
+        return;
+    t = task_of(p);
     if (!t)
         return;
     /* The CPU on which it was switched in. */
     root = queue_of(t->cpu & (MAX_CPUS - 1));
-    q = queue_of(t->at);
     if (root->running_pid != (u32)p->pid)
         return;
-    root->stopped_pid = runnable ? 0 : (u32)p->pid;
-    settle_pulled(q);
-    settle_hrtick(root);
-    charge_prev(q, uncharged(q, p->se.sum_exec_runtime));
-    if (unlikely(root->leaf))
-        charge_groups(root->leaf, root->cpu, p->se.sum_exec_runtime);
-    root->running_pid = 0;
-    put_curr(q, t);
+    if (unlikely(t->group))
+        put_prev_in_group(root, t, p);
+    else
+        put_prev(root, root, t, p);
 }
 
 /* The rest of dequeue_entity for a task that waits on another run queue than its own: it was just moved. */
@@ -355,34 +307,46 @@ static __noinline void leave_elsewhere(struct eevdf_task *t)
         forget_leftmost(&q->ineligible);
 }
 
-/* dequeue_entity: a task goes to sleep, or out for an attribute change. */
-void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
+/* Whether a task that goes to sleep may stay queued until its lag is worked off. */
+static __always_inline bool may_be_delayed(const struct task_struct *p, u64 deq_flags)
 {
-    struct eevdf_task *t = task_of(p);
-    bool sleeps = deq_flags & SCX_DEQ_SLEEP, stopped;
-    struct eevdf_queue *root, *q;
-    u32 cpu;
+    return (deq_flags & (SCX_DEQ_SLEEP | SCX_DEQ_SPECIAL)) == SCX_DEQ_SLEEP && DELAY_DEQUEUE &&
+           !(p->flags & PF_EXITING);
+}
 
-    if (!t)
-        return;
-    cpu = t->cpu & (MAX_CPUS - 1);
-    root = queue_of(cpu);
-    q = queue_of(t->at);
-    leave(p, t, cpu);
+/* After its delayed entity was queued. */
+static __always_inline void note_delayed(struct eevdf_queue *q, struct eevdf_task *t)
+{
+    if (rule_delay_keeps)
+        t->vlag = lag_of(t, q, average(q));
+    load_lingers(&t->record);
+}
+
+/* Its deadline becomes a distance, to be kept when it comes back. */
+static __always_inline void keep_deadline(struct eevdf_task *t)
+{
+    t->deadline -= t->vruntime;
+    t->rel_deadline = true;
+}
+
+/* dequeue_entity of a task that waits, or of the current one of a group. */
+static __noinline void dequeue_elsewhere(struct task_struct *p, struct eevdf_task *t, u64 deq_flags)
+{
+    u32 cpu = t->cpu & (MAX_CPUS - 1);
+    struct eevdf_queue *root = queue_of(cpu), *q = queue_of(t->at);
+    bool sleeps = deq_flags & SCX_DEQ_SLEEP, ran = root->running_pid == (u32)p->pid;
+
+    if (ran)
+        put_prev_in_group(root, t, p);
     if (cpu == task_cpu(p)) {
-        stopped = root->stopped_pid == (u32)p->pid;
-        root->stopped_pid = 0;
-        root->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
+        root->restored_pid = ran && !sleeps ? (u32)p->pid : 0;
         if (update_curr_by_clock(q))
             preempt_curr(cpu);
-        if (!stopped && t->ineligible)
+        if (!ran && t->ineligible)
             forget_leftmost(&q->ineligible);
         clear_buddy(q, (u32)p->pid);
-        if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
-            !eligible(q, t->vruntime) && delay_dequeue(q, t, (u32)p->pid)) {
-            if (rule_delay_keeps)
-                t->vlag = lag_of(t, q, average(q));
-            load_lingers(&t->record);
+        if (may_be_delayed(p, deq_flags) && !eligible(q, t->vruntime) && delay_dequeue(q, t, (u32)p->pid)) {
+            note_delayed(q, t);
             return;
         }
         t->vlag = lag_of(t, q, average(q));
@@ -391,15 +355,59 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
     } else {
         leave_elsewhere(t);
     }
-    if (!sleeps) {
-        t->deadline -= t->vruntime;
-        t->rel_deadline = true;
-    }
+    if (!sleeps)
+        keep_deadline(t);
     if (unlikely(t->group)) {
         change_group_load(t->group, cpu, -(s64)(u64)t->weight);
         if (cpu == task_cpu(p))
             leave_groups(t->at, sleeps);
     }
+}
+
+/* put_prev_entity and dequeue_entity in one, of the root's current task: it does not join the sums in between. */
+static __always_inline void dequeue_curr(struct eevdf_queue *q, struct task_struct *p, struct eevdf_task *t,
+                                         u64 deq_flags)
+{
+    settle_pulled(q);
+    settle_hrtick(q);
+    charge_prev(q, uncharged(q, p->se.sum_exec_runtime));
+    q->running_pid = q->restored_pid = 0;
+    clear_buddy(q, (u32)p->pid);
+    if (may_be_delayed(p, deq_flags) && !eligible(q, q->curr_vruntime) && q->delayed != ~0u) {
+        put_curr(q, t);
+        delay_dequeue(q, t, (u32)p->pid);
+        note_delayed(q, t);
+        return;
+    }
+    t->vruntime = q->curr_vruntime;
+    t->deadline = q->curr_deadline;
+    t->slice_ns = q->curr_slice_ns;
+    t->vlag = lag_of(t, q, average(q));
+    q->curr_pid = 0;
+    q->curr_weight = 0;
+    uncount_slice(q, q->curr_kind);
+    if (!(deq_flags & SCX_DEQ_SLEEP)) {
+        q->restored_pid = (u32)p->pid;
+        keep_deadline(t);
+    }
+}
+
+/* dequeue_entity: a task goes to sleep, or out for an attribute change. */
+void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
+{
+    struct eevdf_task *t = task_of(p);
+    struct eevdf_queue *root;
+    u32 cpu;
+
+    if (!t)
+        return;
+    cpu = t->cpu & (MAX_CPUS - 1);
+    root = queue_of(cpu);
+    leave(p, t, cpu);
+    if (likely(root->running_pid == (u32)p->pid && !t->group))
+        dequeue_curr(root, p, t, deq_flags);
+    else
+        dequeue_elsewhere(p, t, deq_flags);
 }
 
 /* yield_task_fair, and yield_to_task_fair, which makes `to` the buddy. */

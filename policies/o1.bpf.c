@@ -284,14 +284,17 @@ static __noinline void check_bypass(struct o1_queue *q, struct o1_task *t)
 void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 {
     struct o1_task *t = task_of(p);
-    u32 cpu = task_cpu(p);
-    struct o1_queue *q = queue_of(cpu);
-    u64 now_ns = scx_bpf_now();
+    struct o1_queue *q;
+    u64 now_ns;
+    u32 cpu;
 
     if (!t)
         return;
+    cpu = task_cpu(p);
     if (t->cpu != cpu)
         rehome(t, cpu);
+    q = queue_of(cpu);
+    now_ns = scx_bpf_now();
     if (wait_counts(t) && account_wait(t, now_ns, is_user(p)))
         t->key = tail_key(q, t->prio);
     t->sleep_type = SLEEP_NORMAL;
@@ -358,18 +361,26 @@ void BPF_STRUCT_OPS(o1_tick, struct task_struct *p)
 }
 
 /* A task leaves its CPU. */
-void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
+static __always_inline void put_prev(const struct task_struct *p, struct o1_task *t)
 {
-    struct o1_task *t = task_of(p);
-    struct o1_queue *q;
+    struct o1_queue *q = queue_of(t->cpu);
 
-    if (!t)
-        return;
-    q = queue_of(t->cpu);
     if (q->curr_pid != (u32)p->pid)
         return;
-    account_run(t, scx_bpf_now());
     q->curr_pid = 0;
+    account_run(t, scx_bpf_now());
+}
+
+/* The same for one that stays runnable. One that does not comes to ops.quiescent next, under the same lock. */
+void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
+{
+    struct o1_task *t;
+
+    if (!runnable)
+        return;
+    t = task_of(p);
+    if (t)
+        put_prev(p, t);
 }
 
 /*
@@ -401,6 +412,7 @@ void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 
     if (!t)
         return;
+    put_prev(p, t);
     leave_cpu(t->cpu, t->weight);
     if (!(deq_flags & SCX_DEQ_SLEEP))
         return;

@@ -331,20 +331,14 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
         scx_bpf_task_set_slice(p, 0);
 }
 
-/* The part of a unit for which a task that stops has not been charged. */
-static __always_inline void keep_rest(const struct rfs_queue *q, struct task_struct *p)
-{
-    struct rfs_task *t = task_of(p);
-
-    if (t)
-        t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-}
-
-/* A task leaves its CPU. It stays in the sums. */
+/* A task leaves its CPU and stays in the sums. One that does not comes to ops.quiescent next, under the same lock. */
 void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 {
-    struct rfs_queue *q = queue_of(task_cpu(p));
+    struct rfs_queue *q;
 
+    if (!runnable)
+        return;
+    q = queue_of(task_cpu(p));
     if (q->curr_pid != (u32)p->pid)
         return;
     /* Where dispatch has charged it nothing is left. */
@@ -352,37 +346,53 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
         account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
     if (rule_clock == CLOCK_MS32)
-        keep_rest(q, p);
+        keep_rest(task_of(p), q, p);
     q->curr_pid = 0;
-    q->stopped_pid = runnable ? 0 : (u32)p->pid;
+}
+
+/*
+ * The current task leaves the sums. What it has run since it was charged would join them, (17), and leave with it: they
+ * are told neither.
+ */
+static __always_inline void leave_current(struct rfs_queue *q, struct rfs_task *t, struct task_struct *p, u32 cpu)
+{
+    u64 time_norm = q->curr_time_norm, ran_norm = units_norm(uncharged_units(q, p), q->curr_inv);
+
+    q->curr_pid = 0;
+    if (rule_clock == CLOCK_MS32)
+        keep_rest(t, q, p);
+    leave(q, t, cpu, time_norm, ran_norm);
+    scx_bpf_task_set_dsq_vtime(p, time_norm + ran_norm);
+}
+
+/* The same for a task that waits. */
+static __noinline void leave_waiting(struct rfs_queue *q, struct rfs_task *t, struct task_struct *p)
+{
+    if (t->cpu == task_cpu(p)) {
+        account_clock(q);
+        leave(q, t, t->cpu, p->scx.dsq_vtime, 0);
+    } else {
+        leave_other(t, p->scx.dsq_vtime);
+    }
+    forget_leftmost(&q->left);
 }
 
 /* A task goes to sleep, or is dequeued for an attribute change: it leaves the sums and keeps its time. */
 void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct rfs_task *t = task_of(p);
-    u32 cpu = task_cpu(p);
     struct rfs_queue *q;
-    bool stopped;
 
     if (!t || !t->is_queued)
         return;
     t->is_queued = false;
     t->slept = deq_flags & SCX_DEQ_SLEEP;
-    q = queue_of(cpu);
-    stopped = q->stopped_pid == (u32)p->pid;
-    q->stopped_pid = 0;
-    if (t->cpu == cpu) {
-        if (!stopped)
-            account_clock(q);
-        leave(q, t, cpu, p->scx.dsq_vtime);
-    } else {
-        leave_other(t, p->scx.dsq_vtime);
-        q = queue_of(t->cpu);
-    }
+    q = queue_of(t->cpu);
+    if (likely(q->curr_pid == (u32)p->pid))
+        leave_current(q, t, p, t->cpu);
+    else
+        leave_waiting(q, t, p);
     t->generation = q->generation;
-    if (!stopped)
-        forget_leftmost(&q->left);
 }
 
 /* YIELD_TO_END: the current task's time becomes the largest one. */

@@ -397,14 +397,10 @@ void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 }
 
 /* A task leaves its CPU. */
-void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
+static __always_inline void put_prev(struct task_struct *p, struct sd_task *t)
 {
-    struct sd_task *t = task_of(p);
-    struct sd_queue *q;
+    struct sd_queue *q = queue_of(t->cpu);
 
-    if (!t)
-        return;
-    q = queue_of(t->cpu);
     if (q->curr_pid != (u32)p->pid)
         return;
     /* Where dispatch has charged it nothing is left. */
@@ -415,13 +411,27 @@ void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
     q->curr_pid = 0;
 }
 
+/* The same for one that stays runnable. One that does not comes to ops.quiescent next, under the same lock. */
+void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
+{
+    struct sd_task *t;
+
+    if (!runnable)
+        return;
+    t = task_of(p);
+    if (t)
+        put_prev(p, t);
+}
+
 /* A task goes to sleep, or is dequeued for an attribute change. It keeps level, rest of the quota and epoch. */
 void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct sd_task *t = task_of(p);
 
-    if (t)
-        leave_cpu(t->cpu, t->load);
+    if (!t)
+        return;
+    put_prev(p, t);
+    leave_cpu(t->cpu, t->load);
 }
 
 /* To the end of the own level. */

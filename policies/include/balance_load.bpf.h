@@ -242,19 +242,30 @@ static __always_inline bool is_left_out(struct balance_cpu *b, u32 cpu)
     return b->left_out_count && b->left_out[(cpu & (MAX_CPUS - 1)) / 64] >> (cpu & 63) & 1;
 }
 
-/* Whether any CPU has two tasks: otherwise there is nothing to move. */
+/* Whether any CPU has two tasks: otherwise there is nothing to move. CPUs that have them no more lose their bits. */
 static __always_inline bool any_cpu_overloaded(void)
 {
-    bool any = false;
-    u32 i;
+    u32 word, i;
 
-    for_range (i, nr_cpus / 64 + 1) {
-        if (READ_ONCE(overloaded_cpus[i & (WAITING_WORDS - 1)])) {
-            any = true;
-            break;
+    for_range (word, nr_cpus / 64 + 1) {
+        u64 left = READ_ONCE(overloaded_cpus[word & (WAITING_WORDS - 1)]);
+
+        for_range (i, 64) {
+            u32 cpu;
+
+            if (!left)
+                break;
+            cpu = word * 64 + (u32)__builtin_ctzll(left);
+            if (nr_running(cpu) > 1)
+                return true;
+            clear_cpu_bit(overloaded_cpus, cpu);
+            /* It has got its second task meanwhile. */
+            if (nr_running(cpu) > 1)
+                set_cpu_bit(overloaded_cpus, cpu);
+            left &= left - 1;
         }
     }
-    return any;
+    return false;
 }
 
 #endif

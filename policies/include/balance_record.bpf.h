@@ -324,7 +324,7 @@ static __noinline void sums_join(const struct task_struct *p, struct balance_rec
 /* A task becomes runnable on a CPU; before join_cpu. */
 static __always_inline void load_joins(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
 {
-    if (rule_wake == WAKE_FAIR && nr_cpus != 1)
+    if (rule_wake == WAKE_FAIR && READ_ONCE(nr_cpus) != 1)
         sums_join(p, r, cpu, weight);
 }
 
@@ -347,7 +347,7 @@ static __noinline void sums_leave(const struct task_struct *p, struct balance_re
 /* It is no longer runnable there; before leave_cpu. */
 static __always_inline void load_leaves(const struct task_struct *p, struct balance_record *r, u32 cpu)
 {
-    if (rule_wake == WAKE_FAIR && nr_cpus != 1)
+    if (rule_wake == WAKE_FAIR && READ_ONCE(nr_cpus) != 1)
         sums_leave(p, r, cpu);
 }
 

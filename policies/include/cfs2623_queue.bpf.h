@@ -39,7 +39,6 @@ struct cfs2623_queue {
     u32 curr_weight;
     u32 curr_inverse;
     u32 sync_pid;         /* woken by this CPU's current task, which is about to sleep */
-    u32 stopped_pid;      /* has stopped to sleep; quiescent has not been called yet */
     u32 picked;           /* dispatch picked: the next task to run is not compared again */
     struct leftmost left; /* smallest key of the waiting tasks */
     u64 inverse_load;     /* the load that `inverse` belongs to */

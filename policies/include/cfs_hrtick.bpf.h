@@ -18,19 +18,24 @@ static __always_inline void hrtick_expires(u32 cpu)
     end_turn(cpu);
 }
 
-/* The current task was just picked. */
-SEPARATE void hrtick_start(struct cfs_queue *q, u32 cpu)
+/* Arms the timer for a whole slice of the current task. */
+SEPARATE void hrtick_arm_slice(struct cfs_queue *q, u32 cpu)
 {
     u64 slice_ns;
 
     if (!q)
         return;
-    if (nr_queued(q) < 2) {
-        queue_of(cpu)->hrtick_ns = 0;
-        return;
-    }
     slice_ns = curr_slice(q);
     hrtick_arm(cpu, bpf_ktime_get_ns(), slice_ns < HRTICK_MIN_NS ? HRTICK_MIN_NS : slice_ns);
+}
+
+/* The current task was just picked. `root`: the CPU's. */
+static __always_inline void hrtick_start(struct cfs_queue *root, struct cfs_queue *q, u32 cpu)
+{
+    if (nr_queued(q) < 2)
+        root->hrtick_ns = 0;
+    else
+        hrtick_arm_slice(q, cpu);
 }
 
 /* The number of tasks has changed, and so has the current one's slice. Its run time must be up to date. */

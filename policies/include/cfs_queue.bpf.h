@@ -32,9 +32,7 @@ struct cfs_queue {
     u64 curr_slice_exec;  /* the same when the entity was picked, ns */
     u64 curr_clock_ns;    /* the clock up to which it is charged */
     struct leftmost left; /* smallest vruntime of the waiting tasks */
-    u64 curr_avg_wakeup_ns;
-    u64 curr_last_wakeup_ns;
-    u32 curr_pid; /* 0: none, or one that was put and not yet replaced; GROUP_ENTITY and a number: a group */
+    u32 curr_pid;         /* 0: none, or one that was put and not yet replaced; GROUP_ENTITY and a number: a group */
     u32 curr_policy;
     struct load_weight curr_load;
     u32 next_pid;     /* buddies: woken last, */
@@ -43,7 +41,6 @@ struct cfs_queue {
     u32 has_buddies;  /* not 0: one of these is set */
     u32 sync_pid;     /* woken by this CPU's current task, which is about to sleep */
     u32 fork_pid;     /* new, and ahead of its parent by exchange: runs first */
-    u32 stopped_pid;  /* has stopped to sleep; quiescent has not been called yet */
     u32 picked;       /* root only: 1 + the group of the task that dispatch has picked; 0: it bypasses dispatch */
     u32 balance_call; /* root only: see BALANCE_CALL */
     u32 balance_only; /* the tick rescheduled only for the load balancer */
@@ -312,7 +309,7 @@ static __always_inline void charge_stopped(struct cfs_queue *q, struct task_stru
 {
     s64 delta_ns = uncharged_ns(q, p);
 
-    if (q->skip_clock_update) {
+    if (unlikely(q->skip_clock_update)) {
         q->skip_clock_update = false;
         queue_of(q->cpu)->carry_ns = (u64)delta_ns;
     } else if (delta_ns) {

@@ -51,39 +51,67 @@ static __always_inline struct balance_record *balance_record_of(struct task_stru
     return t ? &t->record : NULL;
 }
 
-static __always_inline void account_enqueue(const struct task_struct *p, struct cfs_task *t, u32 cpu)
+static __always_inline void count_in(const struct task_struct *p, struct cfs_task *t, struct cfs_queue *q, u32 cpu)
 {
-    struct cfs_queue *q = queue_in(t->group, cpu);
-
-    t->cpu = cpu;
-    if (unlikely(t->group)) {
-        average_groups(t->group, cpu);
-        __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, 1);
-    }
-    add_load(q, t->load.weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, 1);
     load_joins(p, &t->record, cpu, t->load.weight);
     join_cpu(cpu, t->load.weight);
-    if (unlikely(t->group))
-        join_groups(t->group, cpu);
+}
+
+static __always_inline void count_out(const struct task_struct *p, struct cfs_task *t, struct cfs_queue *q, u32 cpu)
+{
+    if (unlikely(t->is_idle))
+        __sync_fetch_and_add(&q->nr_idle, -1);
+    load_leaves(p, &t->record, cpu);
+    leave_cpu(cpu, t->load.weight);
+}
+
+static __noinline void account_enqueue_in_group(const struct task_struct *p, struct cfs_task *t, u32 cpu)
+{
+    struct cfs_queue *q = queue_in(t->group, cpu);
+
+    average_groups(t->group, cpu);
+    __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, 1);
+    add_load(q, t->load.weight);
+    count_in(p, t, q, cpu);
+    join_groups(t->group, cpu);
+}
+
+static __noinline void account_dequeue_in_group(const struct task_struct *p, struct cfs_task *t, u32 cpu)
+{
+    struct cfs_queue *q = queue_in(t->group, cpu);
+
+    average_groups(t->group, cpu);
+    __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, -1);
+    add_load(q, -(s64)t->load.weight);
+    count_out(p, t, q, cpu);
+    leave_groups(t->group, cpu);
+}
+
+static __always_inline void account_enqueue(const struct task_struct *p, struct cfs_task *t, u32 cpu)
+{
+    struct cfs_queue *q = queue_of(cpu);
+
+    t->cpu = cpu;
+    if (unlikely(t->group)) {
+        account_enqueue_in_group(p, t, cpu);
+        return;
+    }
+    __sync_fetch_and_add(&q->load, t->load.weight);
+    count_in(p, t, q, cpu);
 }
 
 static __always_inline void account_dequeue(const struct task_struct *p, struct cfs_task *t)
 {
-    struct cfs_queue *q = queue_in(t->group, t->cpu);
+    struct cfs_queue *q = queue_of(t->cpu);
 
     if (unlikely(t->group)) {
-        average_groups(t->group, t->cpu);
-        __sync_fetch_and_add(&queue_of(t->cpu)->nr_grouped, -1);
+        account_dequeue_in_group(p, t, t->cpu);
+        return;
     }
-    add_load(q, -(s64)t->load.weight);
-    if (unlikely(t->is_idle))
-        __sync_fetch_and_add(&q->nr_idle, -1);
-    load_leaves(p, &t->record, t->cpu);
-    leave_cpu(t->cpu, t->load.weight);
-    if (unlikely(t->group))
-        leave_groups(t->group, t->cpu);
+    __sync_fetch_and_add(&q->load, -(u64)t->load.weight);
+    count_out(p, t, q, t->cpu);
 }
 
 /* Queues have unrelated clocks: over a migration vruntime - min_vruntime stays (set_task_cpu, migrate_task_rq_fair). */

@@ -21,8 +21,9 @@ struct cpu_tasks {
 };
 
 struct cpu_tasks cpu_tasks[MAX_CPUS];
-/* Bit c: CPU c has no runnable task; two or more. Hints: wrong only while two CPUs change one count. */
+/* Bit c: CPU c has no runnable task. A hint: wrong only while two CPUs change one count. */
 u64 idle_cpus[WAITING_WORDS];
+/* Bit c: CPU c has had two runnable tasks since any_cpu_overloaded() looked. */
 u64 overloaded_cpus[WAITING_WORDS];
 /* Bit c: CPU c is offline, or about to be. */
 u64 offline_cpus[WAITING_WORDS];
@@ -77,8 +78,10 @@ static __always_inline void clear_cpu_bit(u64 *words, u32 cpu)
 /* Where it is mostly set: CPUs share the word, so it is not written without need. */
 static __always_inline void ensure_cpu_bit(u64 *words, u32 cpu)
 {
-    if (unlikely(!(READ_ONCE(*cpu_word(words, cpu)) & 1ULL << (cpu & 63))))
-        set_cpu_bit(words, cpu);
+    u64 *word = cpu_word(words, cpu), bit = 1ULL << (cpu & 63);
+
+    if (unlikely(!(READ_ONCE(*word) & bit)))
+        __sync_fetch_and_or(word, bit);
 }
 
 static __always_inline bool is_offline(u32 cpu)
@@ -138,7 +141,7 @@ static __always_inline void join_cpu(u32 cpu, u64 weight)
     if (before == 0)
         clear_cpu_bit(idle_cpus, cpu);
     else if (before == 1)
-        set_cpu_bit(overloaded_cpus, cpu);
+        ensure_cpu_bit(overloaded_cpus, cpu);
 }
 
 /*
@@ -152,10 +155,8 @@ static __always_inline void leave_cpu(u32 cpu, u64 weight)
 
     __sync_fetch_and_sub(&tasks->weight, weight);
     say_changed(cpu);
-    if (before == 1)
+    if (unlikely(before == 1))
         set_cpu_bit(idle_cpus, cpu);
-    else if (before == 2)
-        clear_cpu_bit(overloaded_cpus, cpu);
 }
 
 /* A new task goes to an idle CPU, otherwise to the allowed CPU with the fewest tasks; the parent's CPU wins a tie. */
@@ -204,15 +205,20 @@ static __always_inline void offer_to_idle_cpu(struct task_struct *p)
         kick((u32)cpu, SCX_KICK_IDLE);
 }
 
-/* Queues per CPU; a scheduler that needs more defines it before its first include. */
+/*
+ * Queues per CPU, and the distance of their ids; a scheduler that needs more defines it before its first include.
+ */
 #ifndef BALANCE_QUEUES
 #define BALANCE_QUEUES 1
+#endif
+#ifndef BALANCE_STRIDE
+#define BALANCE_STRIDE MAX_CPUS
 #endif
 
 /* The id of a CPU's queue number `index`. Number 0 has the CPU's own number. */
 static __always_inline u64 queue_id(u32 cpu, u32 index)
 {
-    return (cpu & (MAX_CPUS - 1)) | (u64)index * MAX_CPUS;
+    return (cpu & (MAX_CPUS - 1)) | (u64)index * BALANCE_STRIDE;
 }
 
 /* Makes the queues. Returns 0 or an error of the kernel. */

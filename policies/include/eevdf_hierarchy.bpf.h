@@ -65,7 +65,7 @@ SEPARATE u32 choose_through_groups(u32 cpu, bool prev_runs)
             struct eevdf_queue *q = queue_of(at);
 
             settle_pulled(q);
-            choice = choose(q, at, at == leaf && prev_runs ? true : (q->curr_pid & GROUP_ENTITY) != 0);
+            choice = choose(q, at, at == leaf && prev_runs ? true : (q->curr_pid & GROUP_ENTITY) != 0, true);
             id = choice == CHOOSE_CURRENT ? q->curr_pid
                  : choice == CHOOSE_BUDDY ? q->next_pid
                  : choice == CHOOSE_GROUP ? GROUP_ENTITY | q->chosen_group

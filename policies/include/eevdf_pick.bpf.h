@@ -230,15 +230,28 @@ static __noinline enum choice choose_again(u32 at, u32 pair, bool prev_runs)
     return CHOSEN(pair);
 }
 
-/* pick_eevdf without buddy and protection. */
-static __always_inline enum choice choose_by_deadline(struct eevdf_queue *q, u32 at, bool prev_runs)
+/*
+ * The tasks that wait in a queue. In one with groups (`grouped`): with the delayed entities and the groups in it, which is
+ * no less.
+ */
+static __always_inline u32 nr_waiting(const struct eevdf_queue *q, bool grouped)
 {
-    u64 v = average_here(q);
-    bool curr_competes = competes(q, prev_runs, v);
-    u32 pair;
+    return grouped ? q->nr : q->nr - q->delayed_tasks;
+}
 
-    if (q->nr == 1 && !q->delayed && likely(!q->children)) {
-        /* A single waiting task: if the current task has run ahead of V, the other one has not. */
+/* pick_eevdf without buddy and protection. `grouped`: groups may be queued. */
+static __always_inline enum choice choose_by_deadline(struct eevdf_queue *q, u32 at, bool prev_runs, bool grouped)
+{
+    bool is_single = nr_waiting(q, grouped) == 1 && !(grouped && (q->delayed || q->children)), curr_competes;
+    u32 pair;
+    u64 v;
+
+    if (is_single && !prev_runs && !q->delayed)
+        return CHOOSE_FIRST;
+    v = average_here(q);
+    curr_competes = competes(q, prev_runs, v);
+    if (is_single && (!q->delayed || time_diff(q->delayed_vruntime, v) > 0)) {
+        /* Only this task and the current one can be eligible: if the current one has run ahead of V, it has not. */
         if (!curr_competes)
             return CHOOSE_FIRST;
         if (q->ineligible.state == LEFT_KNOWN) {
@@ -265,7 +278,7 @@ static __always_inline bool buddy_first(const struct eevdf_queue *q)
 }
 
 /* pick_next_entity. `prev_runs`: the current task can continue. */
-static __always_inline enum choice choose(struct eevdf_queue *q, u32 at, bool prev_runs)
+static __always_inline enum choice choose(struct eevdf_queue *q, u32 at, bool prev_runs, bool grouped)
 {
     if (!q->nr)
         return prev_runs ? CHOOSE_CURRENT : CHOOSE_NONE;
@@ -273,7 +286,7 @@ static __always_inline enum choice choose(struct eevdf_queue *q, u32 at, bool pr
         return CHOOSE_BUDDY;
     if (prev_runs && is_protected(q) && eligible(q, q->curr_vruntime))
         return CHOOSE_CURRENT;
-    return choose_by_deadline(q, at, prev_runs);
+    return choose_by_deadline(q, at, prev_runs, grouped);
 }
 
 /* Moves the waiting task of that pid to this CPU's local queue. False: it is not there. */

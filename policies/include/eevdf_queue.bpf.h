@@ -54,11 +54,11 @@ struct eevdf_queue {
     u32 curr_policy;
     u32 curr_kind;        /* index of its slice length in `slices` */
     u32 next_pid;         /* buddy; 0: none */
-    u32 stopped_pid;      /* has stopped to sleep; quiescent has not been called yet */
-    u32 restored_pid;     /* the same for a change of its attributes: it is enqueued again at once */
+    u32 restored_pid;     /* left its CPU for a change of its attributes: it is enqueued again at once */
     u32 picked;           /* dispatch picked: the next task to run is not compared again */
     u32 bypassed;         /* the current task bypassed dispatch: the next choice counts as its pick */
     u32 resched;          /* the current task shall be preempted (resched_curr) */
+    u32 resched_now;      /* root only: not lazily: HRTICK has expired, or a tick found it asked for lazily */
     u32 balances;         /* the tick rescheduled only for the load balancer */
     u32 delayed;          /* bit i: delayed entity i is queued */
     u64 delayed_vruntime; /* lower bound of their vruntimes, ... */
@@ -73,14 +73,18 @@ struct eevdf_queue {
     u64 hrtick_ns;       /* the timer of HRTICK expires then (bpf_ktime_get_ns); 0: it is not armed */
     u64 hrtick_fired_ns; /* it has expired then (scx_bpf_now), and its request was not ended yet; 0: it has not */
     u64 children;        /* bit c: child group c of the queue's group is queued here, or current */
-    u32 group;           /* whose queue it is; 0: the root's */
+    union {
+        u64 leaf_or_joins; /* root only: not 0: one of these */
+        struct {
+            u32 leaf;         /* the group of the current task, or of the one that was put last */
+            u32 remote_joins; /* another CPU has put a task into a group's queue here */
+        };
+    };
+    u32 group; /* whose queue it is; 0: the root's */
     u32 cpu;
     u32 chosen_group;  /* the last CHOOSE_GROUP */
-    u32 resched_now;   /* root only: not lazily: HRTICK has expired, or a tick found it asked for lazily */
-    u32 leaf;          /* root only: the group of the current task, or of the one that was put last */
     u32 running_pid;   /* root only: the current task; 0: none, or one that was put and not yet replaced */
     u32 delayed_tasks; /* root only: delayed tasks in all queues of the CPU; atomic */
-    u32 remote_joins;  /* root only: another CPU has put a task into a group's queue here */
     u32 balance_call;  /* see BALANCE_CALL */
     struct slice_kinds slices;
 } __attribute__((aligned(64)));
@@ -92,6 +96,7 @@ struct eevdf_task {
     s64 vlag;     /* V - vruntime when it left, virtual ns */
     u64 slice_ns;
     u32 cpu; /* the CPU whose sums it is in, or was last */
+    u32 at;  /* the queue that it is in, or was last */
     u32 weight;
     u32 inverse;
     u32 kind;    /* index of its slice length in the queue's `slices`; SLICE_KINDS: not counted */
@@ -99,9 +104,8 @@ struct eevdf_task {
     u32 is_new;
     u32 ineligible; /* it waits in the INELIGIBLE queue, ordered by vruntime */
     u32 rel_deadline;
-    u64 custom_ns; /* the slice that it asked for itself when it last became runnable; 0: none */
     u32 group;     /* number; 0: the root */
-    u32 at;        /* the queue that it is in, or was last */
+    u64 custom_ns; /* the slice that it asked for itself when it last became runnable; 0: none */
     u32 queued;    /* of a group's entity: it is in its parent's queue */
     struct balance_record record;
 };
@@ -110,7 +114,7 @@ struct eevdf_task {
  * The queues: of the root on each CPU, by the CPU's number, then those of the groups (queue_at). All functions that take
  * a queue's number `at` take a CPU's for the root's.
  */
-#define QUEUES_MAX 8192
+#define QUEUES_MAX BALANCE_STRIDE
 
 struct eevdf_queue cpu_queues[QUEUES_MAX];
 /* Length of a tick, ns. */
@@ -142,13 +146,11 @@ static __always_inline struct eevdf_queue *queue_of(u32 at)
 
 #define ELIGIBLE   0
 #define INELIGIBLE 1
-/* The dispatch queues of groups have numbers from here on. */
-#define GROUP_DSQ (1ULL << 32)
 
-/* The dispatch queue of the eligible or the ineligible tasks of a queue. */
+/* The dispatch queue of the eligible or the ineligible tasks of a queue: of a root's as queue_id() has it. */
 static __always_inline u64 dsq_at(u32 at, u32 index)
 {
-    return at < MAX_CPUS ? queue_id(at, index) : GROUP_DSQ | (u64)at << 1 | index;
+    return at | (u64)index * QUEUES_MAX;
 }
 
 #define BALANCE_CALL(cpu) (queue_of(cpu)->balance_call)
@@ -329,7 +331,7 @@ static __always_inline void uncount_slice(struct eevdf_queue *q, u32 kind)
         __sync_fetch_and_add(&q->slices.count[kind & (SLICE_KINDS - 1)], -1);
 }
 
-/* extreme_slice where slices differ. */
+/* extreme_slice where slices differ, or none is known to be equal to all. */
 SEPARATE u64 compare_slices(const struct eevdf_queue *q, u64 own_ns, bool longest)
 {
     const struct slice_kinds *kinds;
@@ -348,12 +350,16 @@ SEPARATE u64 compare_slices(const struct eevdf_queue *q, u64 own_ns, bool longes
     return found_ns;
 }
 
-/* cfs_rq_min_slice, cfs_rq_max_slice: over all queued entities and `own_ns`. Usually all slices are equal. */
+/* Whether all entities that are counted have slices of one length. Usually they have. */
+static __always_inline bool slices_are_equal(const struct eevdf_queue *q)
+{
+    return likely(q->slices.met == 1);
+}
+
+/* cfs_rq_min_slice, cfs_rq_max_slice: over all queued entities. `own_ns` is the slice of one of them. */
 static __always_inline u64 extreme_slice(const struct eevdf_queue *q, u64 own_ns, bool longest)
 {
-    if (likely(q->slices.met == 1 && q->slices.slice_ns[0] == own_ns))
-        return own_ns;
-    return compare_slices(q, own_ns, longest);
+    return slices_are_equal(q) ? own_ns : compare_slices(q, own_ns, longest);
 }
 
 /* Bound of the lag that a task keeps, virtual ns. */
@@ -385,7 +391,7 @@ static __always_inline void protect(struct eevdf_queue *q)
     u64 slice_ns;
 
     q->curr_vprot = q->curr_deadline;
-    if (!rule_vprot)
+    if (!rule_vprot || (RUN_TO_PARITY && slices_are_equal(q)))
         return;
     slice_ns = RUN_TO_PARITY ? extreme_slice(q, q->curr_slice_ns, false) : base_slice_ns;
     if (slice_ns < q->curr_slice_ns)

@@ -43,14 +43,14 @@ static __always_inline void set_curr(struct eevdf_queue *q, struct eevdf_task *t
     q->curr_slice_ns = t->slice_ns;
     q->curr_custom_ns = t->custom_ns;
     q->curr_kind = t->kind;
-    q->curr_weight = t->weight;
-    q->curr_inverse = t->inverse;
+    /* And curr_inverse: one word. */
+    __builtin_memcpy(&q->curr_weight, &t->weight, 2 * sizeof(u32));
 }
 
 /* A group's slice is the shortest in its queue (cfs_rq_min_slice). */
 static __always_inline u64 shortest_slice(const struct eevdf_queue *q)
 {
-    u64 longest_ns = extreme_slice(q, 0, true);
+    u64 longest_ns = compare_slices(q, 0, true);
 
     return longest_ns ? extreme_slice(q, longest_ns, false) : base_slice();
 }

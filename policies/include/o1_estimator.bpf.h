@@ -176,30 +176,31 @@ static __always_inline u64 interactive_sleep_ns(u32 static_prio)
     return points > 0 ? (u32)points * o1_times.bonus_ns - o1_times.tick_ns : 0;
 }
 
+/* The part of a sleep that counts, where the ceiling may be reached. Longer than that, or not ended by itself: see above. */
+static __noinline u64 credit_below_ceiling(struct o1_task *t, u64 slept_ns)
+{
+    u64 ceiling_ns = interactive_sleep_ns(t->static_prio), sleep_avg_ns = t->sleep_avg_ns;
+
+    if (sleep_avg_ns >= ceiling_ns)
+        return t->sleep_type == SLEEP_NONINTERACTIVE ? 0 : slept_ns;
+    if (slept_ns > ceiling_ns)
+        t->sleep_type = SLEEP_NONINTERACTIVE;
+    else if (t->sleep_type != SLEEP_NONINTERACTIVE || sleep_avg_ns + slept_ns < ceiling_ns)
+        return slept_ns;
+    return ceiling_ns - sleep_avg_ns;
+}
+
 /* recalc_task_prio: `slept_ns` of sleep, or of waiting that counts as sleep. Sets sleep_avg, sleep_type and prio. */
 static __noinline void account_sleep(struct o1_task *t, u64 slept_ns, bool is_user)
 {
-    u64 ceiling_ns = interactive_sleep_ns(t->static_prio);
+    u64 sleep_avg_ns;
 
-    if (t->policy == SCHED_BATCH)
-        slept_ns = 0;
-    if (slept_ns) {
-        if (is_user && slept_ns > ceiling_ns && t->sleep_avg_ns < ceiling_ns) {
-            t->sleep_avg_ns = ceiling_ns;
-            t->sleep_type = SLEEP_NONINTERACTIVE;
-        } else {
-            if (is_user && t->sleep_type == SLEEP_NONINTERACTIVE) {
-                if (t->sleep_avg_ns >= ceiling_ns) {
-                    slept_ns = 0;
-                } else if (t->sleep_avg_ns + slept_ns >= ceiling_ns) {
-                    t->sleep_avg_ns = ceiling_ns;
-                    slept_ns = 0;
-                }
-            }
-            t->sleep_avg_ns += slept_ns;
-        }
-        if (t->sleep_avg_ns > o1_times.max_sleep_avg_ns)
-            t->sleep_avg_ns = o1_times.max_sleep_avg_ns;
+    if (t->policy != SCHED_BATCH) {
+        /* No ceiling but 0 is below that of one bonus point, and 0 limits nothing. */
+        if (is_user && (slept_ns > o1_times.bonus_ns - o1_times.tick_ns || t->sleep_type == SLEEP_NONINTERACTIVE))
+            slept_ns = credit_below_ceiling(t, slept_ns);
+        sleep_avg_ns = t->sleep_avg_ns + slept_ns;
+        t->sleep_avg_ns = sleep_avg_ns < o1_times.max_sleep_avg_ns ? sleep_avg_ns : o1_times.max_sleep_avg_ns;
     }
     t->prio = effective_prio(t);
 }
@@ -208,18 +209,20 @@ static __noinline void account_sleep(struct o1_task *t, u64 slept_ns, bool is_us
 static __always_inline void account_run(struct o1_task *t, u64 now_ns)
 {
     u64 ran_ns = now_ns - t->timestamp_ns;
+    s64 left_ns = (s64)t->sleep_avg_ns;
     u32 bonus;
 
     t->timestamp_ns = now_ns;
     t->last_ran_ns = now_ns;
-    if (!t->sleep_avg_ns || (s64)ran_ns <= 0)
+    if (!left_ns || (s64)ran_ns <= 0)
         return;
     bonus = current_bonus(t);
     if (ran_ns > o1_times.max_sleep_avg_ns)
         ran_ns = o1_times.max_sleep_avg_ns;
     if (bonus > 1)
         ran_ns /= bonus;
-    t->sleep_avg_ns = t->sleep_avg_ns > ran_ns ? t->sleep_avg_ns - ran_ns : 0;
+    left_ns -= (s64)ran_ns;
+    t->sleep_avg_ns = left_ns > 0 ? (u64)left_ns : 0;
 }
 
 /* The kinds of sleep after which schedule(), at the first pick, counts the wait for the CPU too. */

@@ -73,8 +73,8 @@ struct rfs_queue {
     struct leftmost left;
     u32 curr_pid; /* 0: none */
     u32 curr_average_weight;
-    u32 picked;      /* dispatch picked the next task */
-    u32 stopped_pid; /* has stopped to sleep; quiescent has not been called yet */
+    u32 picked;       /* dispatch picked the next task */
+    u32 balance_call; /* see BALANCE_CALL */
     u64 curr_inv;
     u64 curr_seen_exec; /* sum_exec_runtime at curr_clock_ns: more than has been charged by a part of a unit */
     /*
@@ -84,7 +84,6 @@ struct rfs_queue {
      */
     u64 moves, moved, moved_weight, moved_norm;
     u64 seen_moved, seen_weight, seen_norm;
-    u32 balance_call; /* see BALANCE_CALL */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
@@ -237,22 +236,38 @@ static __always_inline void account(struct rfs_queue *q, s64 units)
         count_generations(q);
 }
 
-/* Where the kernel has just updated sum_exec_runtime: in the end exactly that is charged, in whole units. */
-static __always_inline void account_exec(struct rfs_queue *q, struct task_struct *p)
+/*
+ * The whole units for which the current task has not been charged, where the kernel has just updated sum_exec_runtime.
+ * From now on they count as charged. Negative: the clock has charged more than it ran.
+ */
+static __always_inline u64 uncharged_units(struct rfs_queue *q, const struct task_struct *p)
 {
     u64 sum_exec = p->se.sum_exec_runtime, units = sum_exec - q->curr_sum_exec;
 
-    settle_moved(q);
     if (rule_clock == CLOCK_NS64) {
         q->curr_sum_exec = sum_exec;
     } else {
         units = ms32_units(units);
         q->curr_sum_exec += units * MS32_UNIT_NS;
     }
-    account(q, (s64)(units - q->curr_ahead));
+    return units - q->curr_ahead;
+}
+
+/* In the end exactly sum_exec_runtime is charged, in whole units. */
+static __always_inline void account_exec(struct rfs_queue *q, struct task_struct *p)
+{
+    settle_moved(q);
+    account(q, (s64)uncharged_units(q, p));
     q->curr_ahead = 0;
-    q->curr_seen_exec = sum_exec;
+    q->curr_seen_exec = p->se.sum_exec_runtime;
     q->curr_clock_ns = scx_bpf_now();
+}
+
+/* The part of a unit for which a task that stops has not been charged. */
+static __always_inline void keep_rest(struct rfs_task *t, const struct rfs_queue *q, const struct task_struct *p)
+{
+    if (t)
+        t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
 }
 
 /* From other callbacks, by the clock. Nothing changes before a whole unit has passed. */
@@ -300,12 +315,18 @@ static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cp
     join_cpu(cpu, t->load);
 }
 
-/* Removes a task from the sums and the accounting of the CPU whose queue is locked. */
-static __always_inline void leave(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
+/*
+ * Removes a task from the sums and the accounting of the CPU whose queue is locked. `ran_norm`: it is further by so much
+ * than `time_norm`, which the sums have not been told.
+ */
+static __always_inline void leave(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm, u64 ran_norm)
 {
     leave_cpu(cpu, t->load);
     settle_moved(q);
-    sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+    if (!sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2))
+        return;
+    if (!q->sums.weight_sum_app)
+        q->sums.time_norm_base += ran_norm;
     count_generations(q);
 }
 
@@ -335,7 +356,7 @@ SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 h
     if (!t)
         return;
     if (t->cpu == held)
-        leave(queue_of(held), t, held, time_norm);
+        leave(queue_of(held), t, held, time_norm, 0);
     else
         leave_other(t, time_norm);
     if (to == held) {

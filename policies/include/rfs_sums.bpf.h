@@ -209,17 +209,17 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
     sums_fix(s);
 }
 
-/* After the average weights have changed: (23), or nothing is left. */
-static inline __attribute__((always_inline)) void sums_settle(struct rfs_sums *s, u32 max_log2)
+/* After the average weights have changed: (23), or nothing is left. True: the base has moved, or may. */
+static inline __attribute__((always_inline)) bool sums_settle(struct rfs_sums *s, u32 max_log2)
 {
     if (!s->weight_sum_app) {
         s->time_sum_off = 0;
         s->time_sum_max = 0;
         s->time_norm_inc = 0;
-        return;
+        return true;
     }
     sums_refit(s, max_log2);
-    sums_fix(s);
+    return sums_fix(s);
 }
 
 /*
@@ -237,16 +237,18 @@ static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s
 
 /*
  * One task leaves. If it was alone, the base moves to its time: the average of an empty queue is where the last task
- * left.
+ * left. True: the base has moved.
  */
-static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s, u64 time_norm, u64 weight,
+static inline __attribute__((always_inline)) bool sums_remove(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                               u32 max_log2)
 {
     s->weight_sum_app -= weight;
     s->time_sum_off = (s64)((u64)s->time_sum_off - (time_norm - s->time_norm_base) * weight);
-    sums_settle(s, max_log2);
+    if (!sums_settle(s, max_log2))
+        return false;
     if (!s->weight_sum_app)
         s->time_norm_base = time_norm;
+    return true;
 }
 
 /*

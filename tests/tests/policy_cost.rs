@@ -4,7 +4,7 @@ use fairground_machine::{Counters, Machine, MachineConfig, Path, TraceOptions};
 use fairground_trace::{EventKind, Trace};
 use fairground_workload::from_spec;
 
-use crate::rig::compiled;
+use crate::rig::{MS, bench, compiled};
 
 fn run(scheduler: &str, cpus: u32, workload: &str) -> (Counters, Trace) {
     let policy = &compiled(scheduler).policy;
@@ -57,4 +57,33 @@ fn divisions_are_where_the_sources_have_them() {
     }
     assert!(divisions("cfs", Path::Tick).1 >= 1);
     assert_eq!(divisions("rfs", Path::Tick), (0, 0));
+}
+
+/// The most instructions that a scheduler executes for a context switch of lmbench's ring of two processes on one CPU.
+/// Measured on clang 19; the bounds leave room for a rule, not for a second look-up.
+const PER_SWITCH: [(&str, u64); 9] = [
+    ("fifo", 10),
+    ("o1", 180),
+    ("cfs@2.6.24", 240),
+    ("cfs@2.6.27", 300),
+    ("cfs", 275),
+    ("cfs_2_6_23", 330),
+    ("rfs", 200),
+    ("sd", 145),
+    ("eevdf", 350),
+];
+
+#[test]
+fn a_switch_stays_light() {
+    for (scheduler, most) in PER_SWITCH {
+        let mut run = bench(scheduler).like_a_kernel("modern", 0).hz(250).run("lat_ctx:2");
+        run.until(100 * MS);
+        let cost = run.machine.counters().path(Path::Switch);
+        assert!(cost.times > 10_000, "{scheduler}: {} switches", cost.times);
+        let per_switch = cost.insns as f64 / cost.times as f64;
+        assert!(
+            cost.insns <= most * cost.times,
+            "{scheduler}: {per_switch:.1} instructions a switch, {most} allowed"
+        );
+    }
 }

@@ -88,10 +88,10 @@ impl Entity {
             vlag: word(2) as i64,
             slice_ns: word(3),
             cpu: word(4) as u32,
-            weight: (word(4) >> 32) as u32,
-            delayed: word(6) as u32,
-            is_new: word(6) >> 32 != 0,
-            rel_deadline: word(7) >> 32 != 0,
+            weight: word(5) as u32,
+            delayed: (word(6) >> 32) as u32,
+            is_new: word(7) as u32 != 0,
+            rel_deadline: word(8) as u32 != 0,
         }
     }
 }
