@@ -21,7 +21,7 @@
  * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline,
  * place_entity, pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity,
  * yield_task_fair, hrtick_start_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md
- * states what must hold. Control groups: eevdf_groups.bpf.h, eevdf_hierarchy.bpf.h.
+ * states what must hold. Control groups: groups.bpf.h, eevdf_hierarchy.bpf.h.
  *
  * Not modelled: lazy preemption. With PREEMPT_LAZY (Debian's 7.2) wake-ups and ticks preempt a task in user mode at
  * once, one in a system call when it returns or at the next tick. Of a delayed entity and a waiting task with the same

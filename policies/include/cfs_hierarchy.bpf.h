@@ -55,7 +55,7 @@ SEPARATE bool find_left_group(struct cfs_queue *q)
 
         if (!bits)
             break;
-        group = child_at(q->group, (u32)__builtin_ctzll(bits));
+        group = child_of(q->group, (u32)__builtin_ctzll(bits));
         bits &= bits - 1;
         if (q->curr_pid != (GROUP_ENTITY | group))
             note_inserted(&q->left_group, entity_of(group, q->cpu)->vruntime);

@@ -125,7 +125,7 @@ static __always_inline void consider_groups(struct buddies *b, const struct cfs_
 
         if (!bits)
             break;
-        group = child_at(q->group, (u32)__builtin_ctzll(bits));
+        group = child_of(q->group, (u32)__builtin_ctzll(bits));
         bits &= bits - 1;
         e = entity_of(group, q->cpu);
         if (q->curr_pid == (GROUP_ENTITY | group) || (empty_in_pass && e->empty_in_pass == empty_in_pass))

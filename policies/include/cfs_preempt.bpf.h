@@ -9,44 +9,29 @@
 
 #include "cfs_task.bpf.h"
 
-/* The ancestor of a waking task that is compared with the current entity, and the queue that holds both. */
+/* The entity of a waking task that is compared with the current one: the task, or a group above it. */
 struct match {
     u64 vruntime;
     u64 avg_wakeup_ns;
     u32 weight;
     u32 inverse;
-    u32 group; /* of the queue */
-    u32 child; /* the woken one's group in that queue; 0: the task itself */
+    u32 child; /* the group; 0: the task itself */
 };
 
-/* In a map, not on the stack: see struct buddies. */
-struct match matches[MAX_CPUS];
-
-/* find_matching_se: up to the siblings of one queue. */
-SEPARATE void match_ancestors(u32 cpu, u32 current_group, u32 group, struct match *m)
+/* find_matching_se: up to the siblings of one queue. Returns it. */
+static __noinline struct cfs_queue *match_ancestors(u32 cpu, u32 current, u32 woken, struct match *m)
 {
-    u32 other = current_group, i;
+    u32 group = matching_group(current, woken, &m->child);
 
-    if (!m)
-        return;
-    for_range (i, 2 * GROUP_DEPTH_MAX) {
-        struct group_entity *e;
+    if (m->child) {
+        const struct group_entity *e = entity_of(m->child, cpu);
 
-        if (group == other)
-            break;
-        if (group_of(group)->level < group_of(other)->level) {
-            other = parent_group(other);
-            continue;
-        }
-        e = entity_of(group, cpu);
         m->vruntime = e->vruntime;
         m->weight = e->weight;
         m->inverse = e->inverse;
         m->avg_wakeup_ns = sched_wakeup_granularity_ns * tunable_factor();
-        m->child = group;
-        group = parent_group(group);
     }
-    m->group = group;
+    return queue_in(group, cpu);
 }
 
 /* The granularity that a woken entity must exceed. `ADAPTIVE_GRAN`: less the longer the current one has run. */
@@ -89,7 +74,7 @@ static __always_inline void set_last_buddy(struct cfs_queue *q)
 static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, struct cfs_task *t)
 {
     struct cfs_queue *root = queue_of(cpu), *current = current_queue(cpu), *own = queue_in(t->group, cpu), *q = own;
-    struct match m = {.group = 0};
+    struct match m = {.child = 0};
     u32 policy = p->policy, pid = (u32)p->pid;
     bool sync = root->sync_pid == pid;
 
@@ -114,12 +99,10 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
     m.weight = t->load.weight;
     m.inverse = t->load.inverse;
     if (unlikely(current != own)) {
-        struct match *found = &matches[cpu & (MAX_CPUS - 1)];
+        struct match found = m;
 
-        *found = m;
-        match_ancestors(cpu, current->group, t->group, found);
-        m = *found;
-        q = queue_in(m.group, cpu);
+        q = match_ancestors(cpu, current->group, t->group, &found);
+        m = found;
     }
     if (time_diff(q->curr_vruntime, m.vruntime) <= (s64)granularity_against(q, &m))
         return false;

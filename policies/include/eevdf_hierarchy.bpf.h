@@ -175,29 +175,4 @@ SEPARATE void switch_groups(u32 cpu, u32 before, u32 next, u64 sum_exec)
     queue_of(cpu)->leaf = next;
 }
 
-/*
- * find_matching_se: the group below which the paths of two groups part, from the current task's and a woken one's. The
- * entities there: *curr and *woken are groups, or 0 for the tasks themselves.
- */
-SEPARATE u32 matching_group(u32 current, u32 woken, u32 *below)
-{
-    u32 entity = 0, level;
-
-    if (!below)
-        return 0;
-    *below = 0;
-    for_range (level, 2 * GROUP_DEPTH_MAX) {
-        if (current == woken)
-            break;
-        if (group_of(current)->level >= group_of(woken)->level) {
-            current = parent_group(current);
-        } else {
-            entity = woken;
-            woken = parent_group(woken);
-        }
-    }
-    *below = entity;
-    return woken;
-}
-
 #endif

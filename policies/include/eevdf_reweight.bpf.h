@@ -80,7 +80,7 @@ static __always_inline u64 rescaled(u64 time, u64 v, u32 old, u32 now)
     return v + (u64)mul_div_cut(time_diff(time, v), old, now);
 }
 
-static __always_inline void set_group_weight(struct eevdf_task *e, u32 weight)
+static __always_inline void set_entity_weight(struct eevdf_task *e, u32 weight)
 {
     e->weight = weight ?: GROUP_SHARES_MIN;
     e->inverse = (u32)((1ULL << 32) / e->weight);
@@ -103,7 +103,7 @@ SEPARATE void reweight_group(u32 at, u32 weight)
         lag = lag_of(e, parent, v);
         sums_sub(parent, e->vruntime, old);
         e->deadline = rescaled(e->deadline, v, old, weight);
-        set_group_weight(e, weight);
+        set_entity_weight(e, weight);
         e->vruntime = v - (u64)mul_div_cut(lag, old, weight);
         sums_add(parent, e->vruntime, e->weight);
         return;
@@ -112,7 +112,7 @@ SEPARATE void reweight_group(u32 at, u32 weight)
     lag = lag_of(e, parent, v);
     if (is_protected(parent))
         parent->curr_vprot = rescaled(parent->curr_vprot, v, old, weight);
-    set_group_weight(e, weight);
+    set_entity_weight(e, weight);
     parent->curr_deadline = rescaled(parent->curr_deadline, v, old, weight);
     parent->curr_vruntime = v - (u64)mul_div_cut(lag, old, weight);
     parent->curr_weight = e->weight;
@@ -140,7 +140,7 @@ SEPARATE void enqueue_group(u32 at)
 
     if (update_curr_by_clock(parent))
         preempt_curr(q->cpu);
-    set_group_weight(e, (u32)group_on(q->group, q->cpu)->queued);
+    set_entity_weight(e, (u32)group_on(q->group, q->cpu)->queued);
     if (old && old != e->weight)
         e->vlag = mul_div_cut(e->vlag, old, e->weight);
     e->custom_ns = shortest_slice(q);
