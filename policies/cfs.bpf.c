@@ -172,7 +172,7 @@ static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, s
     struct cfs_queue *current = current_queue(cpu);
 
     if (wakeup_preempts(cpu, p, t) || (t->is_new && rule_fork_reschedules))
-        end_turn(cpu);
+        resched_curr(cpu);
     else if (HRTICK)
         hrtick_update(cpu);
     current->skip_clock_update = current->need_resched && rule_clock_stands;
@@ -364,8 +364,8 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (hrtick_is_armed(cpu))
         return;
-    ends = tick_ends_turn(q);
-    if (unlikely(q->group) && tick_ends_turn_of_groups(q->group, cpu))
+    ends = check_preempt_tick(q);
+    if (unlikely(q->group) && check_preempt_tick_of_groups(q->group, cpu))
         ends = true;
     if (ends) {
         queue_of(cpu)->balance_only = false;

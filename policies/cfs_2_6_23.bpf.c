@@ -98,7 +98,7 @@ void BPF_STRUCT_OPS(cfs2623_runnable, struct task_struct *p, u64 enq_flags)
 }
 
 /* delta > max(latency / nr, min_granularity), without the division: the current task has had its ideal slice. */
-static __always_inline bool had_ideal_turn(const struct cfs2623_queue *q, u32 cpu)
+static __always_inline bool had_ideal_slice(const struct cfs2623_queue *q, u32 cpu)
 {
     u64 ran_ns = curr_ran(q);
 
@@ -110,7 +110,7 @@ SEPARATE bool preempts(const struct cfs2623_queue *q, u32 cpu, u64 key, u64 gran
 {
     if (!q)
         return false;
-    if (rule_latency && had_ideal_turn(q, cpu))
+    if (rule_latency && had_ideal_slice(q, cpu))
         gran_ns = 0;
     return time_diff(q->curr_key, key) >
            niced_granularity(gran_ns, q->curr_weight, q->curr_inverse, rule_niced_gran_divides);
@@ -251,7 +251,7 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
     struct cfs2623_queue *q = queue_of(cpu);
-    bool balances, turn_over;
+    bool balances, slice_over;
 
     if (q->curr_pid != (u32)p->pid)
         return;
@@ -259,10 +259,10 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
     refresh_curr_key(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     balances = balance_tick(cpu);
-    turn_over = nr_running(cpu) > 1 && find_leftmost_verified(&q->left, cpu) &&
-                preempts(q, cpu, q->left.vtime, granularity(nr_running(cpu)));
-    q->balances = balances && !turn_over;
-    if (balances || turn_over)
+    slice_over = nr_running(cpu) > 1 && find_leftmost_verified(&q->left, cpu) &&
+                 preempts(q, cpu, q->left.vtime, granularity(nr_running(cpu)));
+    q->balances = balances && !slice_over;
+    if (balances || slice_over)
         scx_bpf_task_set_slice(p, 0);
 }
 

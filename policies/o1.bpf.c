@@ -336,7 +336,7 @@ static __always_inline bool running_tick(struct o1_queue *q, struct o1_task *t)
         return true;
     }
     t->time_slice--;
-    if (!turn_ends(q, t))
+    if (!piece_ends(q, t))
         return false;
     t->key = tail_key(q, t->prio);
     return true;

@@ -35,7 +35,7 @@ static __always_inline u64 balance_weight(struct task_struct *p)
     return nice_weight[nice_index(p->static_prio)];
 }
 
-static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+static __always_inline u64 balance_queue(u32 cpu, u32 index)
 {
     return queue_id(cpu, 0);
 }
@@ -351,8 +351,8 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 }
 
 /*
- * The current task leaves the sums. What it has run since it was charged would join them, (17), and leave with it: they
- * are told neither.
+ * The current task leaves the sums. What it has run since it was charged would join them, (17), and leave with it:
+ * neither is done.
  */
 static __always_inline void leave_current(struct rfs_queue *q, struct rfs_task *t, struct task_struct *p, u32 cpu)
 {

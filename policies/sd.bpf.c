@@ -96,9 +96,9 @@ static __always_inline u64 balance_weight(struct task_struct *p)
 }
 
 /* Expired tasks are taken first: their caches are coldest. */
-static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+static __always_inline u64 balance_queue(u32 cpu, u32 index)
 {
-    return array_id(cpu, queue_of(cpu)->rotation + 1 - turn);
+    return array_id(cpu, queue_of(cpu)->rotation + 1 - index);
 }
 
 /* A task that would be the best one there is moved, however heavy it is. */

@@ -23,9 +23,9 @@
  *     {                                                    // the task's load; the same as at its join_cpu
  *         return nice_weight[nice_index(p->static_prio)];
  *     }
- *     static __always_inline u64 balance_queue(u32 cpu, u32 turn)
- *     {                                                    // the queue to take from first (turn 0), next (1) ...
- *         return queue_id(cpu, turn);
+ *     static __always_inline u64 balance_queue(u32 cpu, u32 index)
+ *     {                                                    // the queue to take from first (index 0), next (1) ...
+ *         return queue_id(cpu, index);
  *     }
  *     static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
  *     {                                                    // move it although too heavy: it would be the best there

@@ -28,8 +28,8 @@
 #define MOVE_LOOK_MAX 4096
 
 /* Queues of a CPU that are searched; a scheduler with a varying number defines it. */
-#ifndef BALANCE_TURNS
-#define BALANCE_TURNS(cpu) BALANCE_QUEUES
+#ifndef BALANCE_SEARCHED
+#define BALANCE_SEARCHED(cpu) BALANCE_QUEUES
 #endif
 
 /* task_hot: whether a waiting task probably still has its data in the cache of the CPU that it ran on. */
@@ -109,17 +109,17 @@ static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_s
 SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
 {
     struct balance_cpu *b = balance_of(to);
-    u32 i, turn;
+    u32 i, index;
     s64 left = load == ~0ULL ? 1 : (s64)load;
     bool done = !load;
 
     b->all_pinned = !done;
     b->looked = 0;
     b->moved = 0;
-    for_range (turn, BALANCE_TURNS(from)) {
+    for_range (index, BALANCE_SEARCHED(from)) {
         struct bpf_iter_scx_dsq it;
 
-        if (!bpf_iter_scx_dsq_new(&it, balance_queue(from, turn), 0)) {
+        if (!bpf_iter_scx_dsq_new(&it, balance_queue(from, index), 0)) {
             for_range (i, MOVE_LOOK_MAX) {
                 struct task_struct *p = done ? NULL : bpf_iter_scx_dsq_next(&it);
                 u64 weight;
@@ -145,12 +145,12 @@ SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
 /* Returns tasks that wait here to the CPUs that they were taken from. In dispatch, or when the CPU has gone offline. */
 SEPARATE void give_back(u32 cpu)
 {
-    u32 i, turn;
+    u32 i, index;
 
-    for_range (turn, BALANCE_TURNS(cpu)) {
+    for_range (index, BALANCE_SEARCHED(cpu)) {
         struct bpf_iter_scx_dsq it;
 
-        if (!bpf_iter_scx_dsq_new(&it, balance_queue(cpu, turn), 0)) {
+        if (!bpf_iter_scx_dsq_new(&it, balance_queue(cpu, index), 0)) {
             for_range (i, MOVE_LOOK_MAX) {
                 struct task_struct *p = bpf_iter_scx_dsq_next(&it);
                 u64 queue, vtime = 0;

@@ -82,9 +82,9 @@ static __always_inline u64 balance_weight(struct task_struct *p)
     return t ? t->weight : 0;
 }
 
-static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+static __always_inline u64 balance_queue(u32 cpu, u32 index)
 {
-    return queue_id(cpu, turn);
+    return queue_id(cpu, index);
 }
 
 /* p->prio < this_best_prio: it is better than the task that runs there. */

@@ -15,7 +15,7 @@
 
 static __always_inline void hrtick_expires(u32 cpu)
 {
-    end_turn(cpu);
+    resched_curr(cpu);
 }
 
 /* Arms the timer for a whole slice of the current task. */
@@ -49,7 +49,7 @@ SEPARATE void hrtick_update(u32 cpu)
     slice_ns = curr_slice(q);
     ran_ns = curr_ran(q);
     if (slice_ns < ran_ns)
-        end_turn(cpu);
+        resched_curr(cpu);
     else
         hrtick_arm(cpu, bpf_ktime_get_ns(), slice_ns - ran_ns);
 }

@@ -118,7 +118,7 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
 }
 
 /* check_preempt_tick for the current entity of one queue. */
-SEPARATE bool tick_ends_turn(struct cfs_queue *q)
+SEPARATE bool check_preempt_tick(struct cfs_queue *q)
 {
     u64 ideal_ns, ran_ns, left = 0;
 
@@ -143,7 +143,7 @@ SEPARATE bool tick_ends_turn(struct cfs_queue *q)
 }
 
 /* The tick in the queues above a task's group. */
-SEPARATE bool tick_ends_turn_of_groups(u32 group, u32 cpu)
+SEPARATE bool check_preempt_tick_of_groups(u32 group, u32 cpu)
 {
     bool ends = false;
     u32 level;
@@ -153,7 +153,7 @@ SEPARATE bool tick_ends_turn_of_groups(u32 group, u32 cpu)
         if (!group)
             break;
         group = parent_group(group);
-        if (tick_ends_turn(queue_in(group, cpu)))
+        if (check_preempt_tick(queue_in(group, cpu)))
             ends = true;
     }
     return ends;

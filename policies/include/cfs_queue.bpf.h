@@ -86,7 +86,7 @@ static __always_inline struct cfs_queue *current_queue(u32 cpu)
 }
 
 /* resched_curr: the CPU shall pick again. */
-static __always_inline void end_turn(u32 cpu)
+static __always_inline void resched_curr(u32 cpu)
 {
     current_queue(cpu)->need_resched = true;
     kick(cpu, SCX_KICK_PREEMPT);

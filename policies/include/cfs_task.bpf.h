@@ -146,9 +146,9 @@ static __always_inline u64 balance_weight(struct task_struct *p)
 }
 
 /* The root's queue, then those of the groups with runnable tasks there. */
-static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+static __always_inline u64 balance_queue(u32 cpu, u32 index)
 {
-    return turn ? group_dsq_at(cpu, turn - 1) : cpu;
+    return index ? group_dsq_at(cpu, index - 1) : cpu;
 }
 
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
@@ -180,7 +180,7 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
     forget_leftmost(&queue_in(t->group, to)->left);
 }
 
-#define BALANCE_TURNS(cpu) (unlikely(queue_of(cpu)->nr_grouped) ? 1 + GROUP_TURNS : 1)
+#define BALANCE_SEARCHED(cpu) (unlikely(queue_of(cpu)->nr_grouped) ? 1 + GROUPS_SEARCHED_MAX : 1)
 #include "balance.bpf.h"
 
 #endif

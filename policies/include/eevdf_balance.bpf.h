@@ -12,11 +12,11 @@ static __always_inline u64 balance_weight(struct task_struct *p)
 }
 
 /* Ineligible tasks, which have to wait longest, are taken first. */
-static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+static __always_inline u64 balance_queue(u32 cpu, u32 index)
 {
-    u32 at = turn < 2 ? cpu : queue_at(group_with_index(cpu, turn / 2 - 1), cpu);
+    u32 at = index < 2 ? cpu : queue_at(group_with_index(cpu, index / 2 - 1), cpu);
 
-    return dsq_at(at, turn & 1 ? ELIGIBLE : INELIGIBLE);
+    return dsq_at(at, index & 1 ? ELIGIBLE : INELIGIBLE);
 }
 
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
@@ -50,7 +50,7 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
     hrtick_update(to);
 }
 
-#define BALANCE_TURNS(cpu) (unlikely(queue_of(cpu)->children) ? 2 + 2 * GROUP_TURNS : 2)
+#define BALANCE_SEARCHED(cpu) (unlikely(queue_of(cpu)->children) ? 2 + 2 * GROUPS_SEARCHED_MAX : 2)
 #include "balance.bpf.h"
 
 #endif

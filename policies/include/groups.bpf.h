@@ -24,7 +24,7 @@
 #define GROUP_CHILDREN_MAX 64
 #define GROUP_WORDS        (GROUPS_MAX / 64)
 /* Limit of the groups of a CPU that one balance searches. */
-#define GROUP_TURNS 16
+#define GROUPS_SEARCHED_MAX 16
 /* In place of a pid: the entity is the group of this number. */
 #define GROUP_ENTITY (1U << 31)
 /* tg->shares of cgroup weight 100, and the least weight of a group on a CPU (MIN_SHARES). */

@@ -151,7 +151,7 @@ static __always_inline u32 timeslice_granularity(const struct o1_task *t)
 }
 
 /* Whether an interactive task goes to the tail of its list at this tick, within its slice. */
-static __always_inline bool turn_ends(struct o1_queue *q, const struct o1_task *t)
+static __always_inline bool piece_ends(struct o1_queue *q, const struct o1_task *t)
 {
     u32 granularity;
 

@@ -16,11 +16,11 @@ static __always_inline u64 balance_weight(struct task_struct *p)
     return t ? t->weight : 0;
 }
 
-static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+static __always_inline u64 balance_queue(u32 cpu, u32 index)
 {
     const struct o1_queue *q = queue_of(cpu);
 
-    return queue_id(cpu, turn ? q->active : expired_array(q));
+    return queue_id(cpu, index ? q->active : expired_array(q));
 }
 
 /* rq_best_prio: of the running task, and of the static priorities in the expired array. */

@@ -316,8 +316,8 @@ static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cp
 }
 
 /*
- * Removes a task from the sums and the accounting of the CPU whose queue is locked. `ran_norm`: it is further by so much
- * than `time_norm`, which the sums have not been told.
+ * Removes a task from the sums and the accounting of the CPU whose queue is locked. The sums have it at `time_norm`; it is
+ * further by `ran_norm`.
  */
 static __always_inline void leave(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm, u64 ran_norm)
 {
