@@ -83,24 +83,32 @@ impl Workload {
     }
 }
 
-impl Op {
-    /// The objects that the operation itself names, without those that a loop's body names.
-    pub fn references(&self) -> impl Iterator<Item = (ObjectKind, usize)> + use<> {
-        let (first, second) = match *self {
-            Op::Signal(Role::All(task) | Role::One(task, _)) => ((ObjectKind::Task, task), None),
-            Op::Fork(task) => ((ObjectKind::Task, task), None),
-            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => ((ObjectKind::Pipe, pipe), None),
-            Op::Send(queue) | Op::Receive(queue, _) => ((ObjectKind::Queue, queue), None),
-            Op::Lock(lock) | Op::Unlock(lock) => ((ObjectKind::Lock, lock), None),
-            Op::ReadLock(lock) | Op::WriteLock(lock) => ((ObjectKind::Lock, lock), None),
-            Op::Notify(index) | Op::NotifyAll(index) => ((ObjectKind::Condition, index), None),
-            Op::ConditionWait(index, lock) => {
-                ((ObjectKind::Condition, index), Some((ObjectKind::Lock, lock)))
+/// The objects that an operation itself names, with their indices, borrowed as the operation is.
+macro_rules! objects_of {
+    ($op:expr) => {
+        match $op {
+            Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => {
+                [Some((ObjectKind::Task, task)), None]
             }
-            Op::Barrier(barrier) => ((ObjectKind::Barrier, barrier), None),
-            Op::TimerWait(timer, _) | Op::TimerStart(timer) => ((ObjectKind::Timer, timer), None),
+            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => {
+                [Some((ObjectKind::Pipe, pipe)), None]
+            }
+            Op::Send(queue) | Op::Receive(queue, _) => [Some((ObjectKind::Queue, queue)), None],
+            Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
+                [Some((ObjectKind::Lock, lock)), None]
+            }
+            Op::Notify(index) | Op::NotifyAll(index) => {
+                [Some((ObjectKind::Condition, index)), None]
+            }
+            Op::ConditionWait(index, lock) => {
+                [Some((ObjectKind::Condition, index)), Some((ObjectKind::Lock, lock))]
+            }
+            Op::Barrier(barrier) => [Some((ObjectKind::Barrier, barrier)), None],
+            Op::TimerWait(timer, _) | Op::TimerStart(timer) => {
+                [Some((ObjectKind::Timer, timer)), None]
+            }
             Op::SetCgroup(index) | Op::SetCgroupWeight(index, _) => {
-                ((ObjectKind::Cgroup, index), None)
+                [Some((ObjectKind::Cgroup, index)), None]
             }
             Op::Run(_)
             | Op::RunForever
@@ -117,41 +125,27 @@ impl Op {
             | Op::SetAffinity(_)
             | Op::Mark(_)
             | Op::Exit
-            | Op::Loop(..) => {
-                return None.into_iter().chain(None);
-            }
-        };
-        Some(first).into_iter().chain(second)
+            | Op::Loop(..) => [None, None],
+        }
+    };
+}
+
+impl Op {
+    /// The objects that the operation itself names, without those that a loop's body names.
+    pub fn references(&self) -> impl Iterator<Item = (ObjectKind, usize)> + use<> {
+        let objects = objects_of!(self).map(|object| object.map(|(kind, index)| (kind, *index)));
+        objects.into_iter().flatten()
     }
 }
 
 /// Replaces the index of every object that a program names.
 pub(crate) fn renumber(program: &mut Program, map: &impl Fn(ObjectKind, usize) -> usize) {
-    let change = |kind, index: &mut usize| *index = map(kind, *index);
     for op in program {
-        match op {
-            Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => {
-                change(ObjectKind::Task, task);
-            }
-            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => change(ObjectKind::Pipe, pipe),
-            Op::Send(queue) | Op::Receive(queue, _) => change(ObjectKind::Queue, queue),
-            Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
-                change(ObjectKind::Lock, lock);
-            }
-            Op::ConditionWait(condition, lock) => {
-                change(ObjectKind::Condition, condition);
-                change(ObjectKind::Lock, lock);
-            }
-            Op::Notify(condition) | Op::NotifyAll(condition) => {
-                change(ObjectKind::Condition, condition);
-            }
-            Op::Barrier(barrier) => change(ObjectKind::Barrier, barrier),
-            Op::TimerWait(timer, _) | Op::TimerStart(timer) => change(ObjectKind::Timer, timer),
-            Op::SetCgroup(cgroup) | Op::SetCgroupWeight(cgroup, _) => {
-                change(ObjectKind::Cgroup, cgroup);
-            }
-            Op::Loop(_, body) => renumber(body, map),
-            _ => {}
+        for (kind, index) in objects_of!(&mut *op).into_iter().flatten() {
+            *index = map(kind, *index);
+        }
+        if let Op::Loop(_, body) = op {
+            renumber(body, map);
         }
     }
 }

@@ -119,7 +119,11 @@ impl Plan {
             match op {
                 Op::Run(_) | Op::Busy(_) => self.computes = true,
                 Op::Fork(_) => self.forks = true,
-                Op::Mark(text) if !self.labels.contains(text) => self.labels.push(text.clone()),
+                Op::Mark(text) => {
+                    if !self.labels.contains(text) {
+                        self.labels.push(text.clone());
+                    }
+                }
                 Op::Touch(bytes) => *memory_bytes = (*memory_bytes).max(*bytes),
                 Op::PipeWrite(pipe, bytes) | Op::PipeRead(pipe, bytes) => {
                     let chunk = (*bytes).min(workload.pipes[*pipe].capacity).min(PIPE_CHUNK_MAX);
@@ -134,7 +138,30 @@ impl Plan {
                         help: "run it in the simulator".to_owned(),
                     });
                 }
-                _ => {}
+                Op::RunForever
+                | Op::Sleep(_)
+                | Op::TimerWait(..)
+                | Op::TimerStart(_)
+                | Op::Send(_)
+                | Op::Receive(..)
+                | Op::Signal(_)
+                | Op::WaitChildren
+                | Op::Yield
+                | Op::SetNice(_)
+                | Op::SetPolicy(_)
+                | Op::SetSlice(_)
+                | Op::SetAffinity(_)
+                | Op::SetCgroup(_)
+                | Op::SetCgroupWeight(..)
+                | Op::Lock(_)
+                | Op::ReadLock(_)
+                | Op::WriteLock(_)
+                | Op::Unlock(_)
+                | Op::ConditionWait(..)
+                | Op::Notify(_)
+                | Op::NotifyAll(_)
+                | Op::Barrier(_)
+                | Op::Exit => {}
             }
         }
         Ok(())

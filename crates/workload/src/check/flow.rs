@@ -1,5 +1,6 @@
 //! The flow of each program: loops without time, unreachable operations, waits that no task can end.
 
+use super::effect::effect;
 use crate::limits::TIMELESS_ITERATIONS_MAX;
 use crate::model::{Op, Program, Role, Workload};
 use crate::objects::ObjectKind;
@@ -41,30 +42,11 @@ fn timeless_iterations(workload: &Workload, times: Option<u64>, body: &Program) 
                 0 => return 0,
                 iterations => inner = inner.max(iterations),
             },
-            op if takes_time_or_waits(workload, op) => return 0,
+            op if effect(workload, op).takes_time => return 0,
             _ => {}
         }
     }
     times.map_or(u64::MAX, |times| times.saturating_mul(inner))
-}
-
-fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
-    match op {
-        Op::Run(duration) | Op::Busy(duration) | Op::Sleep(duration) | Op::Io(duration) => {
-            duration.bounds().1 > 0
-        }
-        Op::Send(queue) => workload.queues[*queue].capacity.is_some(),
-        Op::RunForever
-        | Op::TimerWait(..)
-        | Op::PipeWrite(..)
-        | Op::PipeRead(..)
-        | Op::Receive(..)
-        | Op::WaitChildren
-        | Op::ConditionWait(..)
-        | Op::Exit => true,
-        Op::Barrier(barrier) => workload.barriers[*barrier].count > 1,
-        _ => false,
-    }
 }
 
 fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Finding>) {

@@ -1,5 +1,6 @@
 //! The locks that a task holds at each operation. A program has no branches, so this is known before it runs.
 
+use super::effect::effect;
 use crate::limits::LOCKS_HELD_MAX;
 use crate::model::{LockId, LockKind, Op, Program, Workload};
 use crate::spans::{Finding, Subject};
@@ -66,7 +67,7 @@ impl Walk<'_> {
                 )),
                 None => Ok(()),
             },
-            op => match (may_sleep(self.workload, op), self.atomic()) {
+            op => match (effect(self.workload, op).may_sleep, self.atomic()) {
                 (Some(what), Some((lock, taken))) => Err(self.problem(
                     format!("{what} while the task holds the spin lock `{}`", self.name(lock)),
                     "release it first: a task that holds a spin lock is inside the kernel and may not sleep",
@@ -239,30 +240,4 @@ impl Walk<'_> {
         finding.notes.extend(taken.map(|path| (Subject::Op(path), "taken here".to_owned())));
         Box::new(finding)
     }
-}
-
-/// The part of an operation that is forbidden while the task holds a spin lock, in words.
-fn may_sleep(workload: &Workload, op: &Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Sleep(_) => "a sleep",
-        Op::Io(_) => "a wait for the device",
-        Op::TimerWait(..) => "a wait for a timer",
-        Op::PipeWrite(..) => "a write into a pipe",
-        Op::PipeRead(..) => "a read from a pipe",
-        Op::Receive(..) => "a receive",
-        Op::Barrier(_) => "a wait at a barrier",
-        Op::Send(queue) if workload.queues[*queue].capacity.is_some() => {
-            "a send to a queue that may be full"
-        }
-        Op::WaitChildren => "a wait for children",
-        Op::Fork(_) => "a fork",
-        Op::Yield => "a yield",
-        Op::RunForever => "a run without end",
-        Op::SetNice(_) | Op::SetPolicy(_) | Op::SetSlice(_) => {
-            "a change of the task's own scheduling"
-        }
-        Op::SetAffinity(_) => "a change of the task's own affinity",
-        Op::SetCgroup(_) | Op::SetCgroupWeight(..) => "a change of a cgroup",
-        _ => return None,
-    })
 }

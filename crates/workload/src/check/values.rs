@@ -267,7 +267,28 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
             let help = "put operations into it and let it iterate at least once, or remove it";
             empty.then(|| ("the loop does nothing".into(), help))
         }
-        _ => None,
+        Op::RunForever
+        | Op::Touch(_)
+        | Op::TimerWait(..)
+        | Op::TimerStart(_)
+        | Op::Send(_)
+        | Op::Signal(_)
+        | Op::Fork(_)
+        | Op::WaitChildren
+        | Op::Yield
+        | Op::SetNice(_)
+        | Op::SetSlice(_)
+        | Op::SetCgroup(_)
+        | Op::Mark(_)
+        | Op::Lock(_)
+        | Op::ReadLock(_)
+        | Op::WriteLock(_)
+        | Op::Unlock(_)
+        | Op::ConditionWait(..)
+        | Op::Notify(_)
+        | Op::NotifyAll(_)
+        | Op::Barrier(_)
+        | Op::Exit => None,
     }
 }
 
