@@ -40,11 +40,11 @@ impl Console {
         }
     }
 
-    /// The kept text, without control characters.
+    /// The kept text, without control characters and the sequences for a terminal that firmware writes.
     pub(super) fn text(&self) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes).replace('\r', "");
+        let text = anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string();
         text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
     }
 
@@ -120,12 +120,16 @@ mod tests {
 
     #[test]
     fn the_end_is_kept_whatever_the_guest_writes() {
+        // SeaBIOS clears the screen and moves the cursor before it says anything.
+        let mut bios = Console::follow("\x1bc\x1b[?7l\x1b[2J\x1b[0mSeaBIOS\r\n".as_bytes());
+        bios.finish();
+        assert_eq!(bios.text(), "SeaBIOS\n");
         let mut noise = vec![b'x'; 3 * KEPT];
         noise.extend_from_slice(b"\n\x1b[31mred\x07\r\nlast \xff\n");
         let mut console = Console::follow(std::io::Cursor::new(noise));
         console.finish();
         let lines = console.last_lines();
-        assert_eq!(lines[lines.len() - 2..], ["[31mred".to_owned(), "last \u{fffd}".to_owned()]);
+        assert_eq!(lines[lines.len() - 2..], ["red".to_owned(), "last \u{fffd}".to_owned()]);
         assert!(lines[0].len() <= SHOWN_WIDTH);
     }
 }
