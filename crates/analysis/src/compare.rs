@@ -1,6 +1,6 @@
 //! Several runs side by side.
 
-use crate::metric::{self, MetricValue, Unit};
+use crate::metric::{self, MetricValue, Shown, Unit};
 use crate::{Analysis, Figures};
 use std::collections::BTreeSet;
 
@@ -24,6 +24,8 @@ pub struct ComparisonRow {
     pub figure: &'static str,
     /// The unit of the values.
     pub unit: Unit,
+    /// In which tables it stands where none is chosen by name.
+    pub shown: Shown,
     /// The values by column; `None` is "not measured" or, for a group, "not in this run".
     pub values: Vec<Option<MetricValue>>,
 }
@@ -39,6 +41,11 @@ impl ComparisonRow {
     }
 }
 
+/// What a control group is called beside groups of tasks.
+pub fn cgroup_name(path: &str) -> String {
+    format!("cgroup {path}")
+}
+
 /// Every metric of one group.
 fn group_rows<'r>(
     name: String,
@@ -51,6 +58,7 @@ fn group_rows<'r>(
         metric: metric.name,
         figure: metric.figure,
         unit: metric.unit,
+        shown: metric.shown,
         values: figures.iter().map(|f| f.and_then(metric.read)).collect(),
     })
 }
@@ -70,6 +78,7 @@ pub fn compare<'r>(runs: &[(&str, &'r Analysis)]) -> Comparison {
             metric: metric.name,
             figure: metric.figure,
             unit: metric.unit,
+            shown: metric.shown,
             values: runs.iter().map(|(_, analysis)| (metric.read)(&analysis.machine)).collect(),
         })
         .collect();
@@ -81,7 +90,7 @@ pub fn compare<'r>(runs: &[(&str, &'r Analysis)]) -> Comparison {
     let cgroups = runs.iter().flat_map(|(_, analysis)| analysis.cgroups.iter().skip(1));
     for path in unique(cgroups.map(|cgroup| cgroup.path.as_str())) {
         let of = |analysis: &'r Analysis| analysis.cgroup(path).map(|cgroup| &cgroup.figures);
-        rows.extend(group_rows(format!("cgroup {path}"), runs, of));
+        rows.extend(group_rows(cgroup_name(path), runs, of));
     }
     Comparison { columns: runs.iter().map(|(name, _)| (*name).to_owned()).collect(), rows }
 }

@@ -1,7 +1,9 @@
 //! The figures of a task, or of a group of tasks.
 
 use crate::Samples;
-use crate::metric::value::{Metric, MetricValue, Unit, count, float, int, known, metric};
+use crate::metric::value::{
+    Metric, MetricValue, Unit, compared, count, float, int, known, metric, usual,
+};
 
 /// The figures of one task, or of a group of tasks together, in the window. Times are ns.
 ///
@@ -268,36 +270,36 @@ impl Figures {
 
 /// The metrics of a task, of a group or of any selection of tasks.
 pub const GROUP: &[Metric<Figures>] = &[
-    metric("run_time", "", Unit::Ns, |f| known(f.of_switches(f.run_ns))),
-    metric("wait_time", "", Unit::Ns, |f| known(f.of_switches(f.wait_ns))),
-    metric("wait_time", "max", Unit::Ns, |f| known(f.waits.max_ns())),
-    metric("sleep_time", "", Unit::Ns, |f| known(f.of_switches(f.sleep_ns))),
-    metric("unknown_time", "", Unit::Ns, |f| known(f.of_switches(f.unknown_ns))),
-    metric("cpu_share", "", Unit::Percent, |f| float(f.cpu_share_percent())),
+    usual("cpu_share", "", Unit::Percent, |f| float(f.cpu_share_percent())),
     metric("cpu_share", "machine", Unit::Percent, |f| float(f.machine_share_percent())),
-    metric("fluid_share", "", Unit::Percent, |f| float(f.fluid_share_percent())),
+    usual("fluid_share", "", Unit::Percent, |f| float(f.fluid_share_percent())),
     metric("fluid_share", "time", Unit::Ns, |f| known(f.of_switches(f.fluid_ns))),
-    metric("fairness_error", "", Unit::Percent, |f| float(f.fairness_error_percent())),
+    usual("fairness_error", "", Unit::Percent, |f| float(f.fairness_error_percent())),
     metric("fairness_error", "time", Unit::Ns, |f| {
         f.of_switches(MetricValue::Int(f.fairness_error_ns()))
     }),
     metric("fairness_error", "on_cpu", Unit::Percent, |f| float(f.fairness_error_on_cpu_percent())),
+    metric("run_time", "", Unit::Ns, |f| known(f.of_switches(f.run_ns))),
+    metric("wait_time", "", Unit::Ns, |f| known(f.of_switches(f.wait_ns))),
+    usual("wait_time", "max", Unit::Ns, |f| known(f.waits.max_ns())),
+    metric("sleep_time", "", Unit::Ns, |f| known(f.of_switches(f.sleep_ns))),
+    metric("unknown_time", "", Unit::Ns, |f| known(f.of_switches(f.unknown_ns))),
     metric("top_share", "4", Unit::Percent, |f| float(f.top_share_percent(4))),
     metric("top_share", "8", Unit::Percent, |f| float(f.top_share_percent(8))),
-    metric("variation", "run_time", Unit::Percent, |f| float(f.variation_percent(|m| m.run_ns))),
+    compared("variation", "run_time", Unit::Percent, |f| float(f.variation_percent(|m| m.run_ns))),
     metric("variation", "marks", Unit::Percent, |f| float(f.variation_percent(|m| m.marks))),
     metric("marks", "", Unit::Count, |f| int(f.marks)),
     metric("marks", "rate", Unit::PerSecond, |f| float(f.marks_per_s())),
-    metric("lag", "max", Unit::Ns, |f| known(f.of_switches(f.lag_max_ns))),
+    compared("lag", "max", Unit::Ns, |f| known(f.of_switches(f.lag_max_ns))),
     metric("lag", "lead_max", Unit::Ns, |f| known(f.of_switches(f.lead_max_ns))),
     metric("voluntary_switches", "", Unit::Count, |f| known(f.of_switches(f.voluntary_switches))),
-    metric("involuntary_switches", "", Unit::Count, |f| {
+    usual("involuntary_switches", "", Unit::Count, |f| {
         known(f.of_switches(f.involuntary_switches))
     }),
-    metric("migrations", "", Unit::Count, |f| known(f.migrations)),
+    usual("migrations", "", Unit::Count, |f| known(f.migrations)),
     metric("cpu_changes", "", Unit::Count, |f| known(f.of_switches(f.cpu_changes))),
     metric("wakeups", "", Unit::Count, |f| known(f.wakeups)),
-    metric("true_mean_slice", "", Unit::Ns, |f| float(f.true_mean_slice_ns())),
+    usual("true_mean_slice", "", Unit::Ns, |f| float(f.true_mean_slice_ns())),
     metric("slice", "count", Unit::Count, |f| count(f.of_switches(&f.slices)?)),
     metric("slice", "mean", Unit::Ns, |f| float(f.slices.mean_ns())),
     metric("slice", "p50", Unit::Ns, |f| known(f.slices.p50_ns())),
@@ -307,9 +309,9 @@ pub const GROUP: &[Metric<Figures>] = &[
     metric("wakeup_latency", "censored", Unit::Count, |f| {
         known(f.of_switches(f.wakeup_latency.censored))
     }),
-    metric("wakeup_latency", "p50", Unit::Ns, |f| known(f.wakeup_latency.p50_ns())),
+    usual("wakeup_latency", "p50", Unit::Ns, |f| known(f.wakeup_latency.p50_ns())),
     metric("wakeup_latency", "p90", Unit::Ns, |f| known(f.wakeup_latency.p90_ns())),
-    metric("wakeup_latency", "p99", Unit::Ns, |f| known(f.wakeup_latency.p99_ns())),
+    usual("wakeup_latency", "p99", Unit::Ns, |f| known(f.wakeup_latency.p99_ns())),
     metric("wakeup_latency", "p99.9", Unit::Ns, |f| known(f.wakeup_latency.p999_ns())),
     metric("wakeup_latency", "max", Unit::Ns, |f| known(f.wakeup_latency.max_ns())),
 ];

@@ -68,7 +68,7 @@ mod weight;
 
 pub use analysis::{Analysis, GroupMetrics, NeverRan, TaskMetrics};
 pub use cgroups::CgroupMetrics;
-pub use compare::{Comparison, ComparisonRow, compare};
+pub use compare::{Comparison, ComparisonRow, cgroup_name, compare};
 pub use counters::counters;
 pub use figures::Figures;
 pub use irregularities::Irregularities;

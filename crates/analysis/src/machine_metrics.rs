@@ -1,7 +1,7 @@
 //! The figures of a CPU and of the machine.
 
 use crate::Samples;
-use crate::metric::value::{Metric, Unit, count, float, int, known, metric};
+use crate::metric::value::{Metric, Unit, count, float, int, known, metric, usual};
 use fairground_trace::CallbackKind;
 
 /// The times of one CPU in the window: `run + idle + unknown = window`.
@@ -123,30 +123,30 @@ impl MachineMetrics {
 /// The metrics of the whole machine, in the order of a table.
 pub const MACHINE: &[Metric<MachineMetrics>] = &[
     metric("switches", "", Unit::Count, |m| known(m.of_switches(m.switches))),
-    metric("switches", "rate", Unit::PerSecond, |m| float(m.switches_per_s())),
-    metric("voluntary_switches", "", Unit::Count, |m| known(m.of_switches(m.voluntary_switches))),
-    metric("involuntary_switches", "", Unit::Count, |m| {
+    usual("switches", "rate", Unit::PerSecond, |m| float(m.switches_per_s())),
+    usual("voluntary_switches", "", Unit::Count, |m| known(m.of_switches(m.voluntary_switches))),
+    usual("involuntary_switches", "", Unit::Count, |m| {
         known(m.of_switches(m.involuntary_switches))
     }),
     metric("wakeups", "", Unit::Count, |m| known(m.wakeups)),
-    metric("wakeups", "rate", Unit::PerSecond, |m| float(m.wakeups_per_s())),
-    metric("migrations", "", Unit::Count, |m| known(m.migrations)),
+    usual("wakeups", "rate", Unit::PerSecond, |m| float(m.wakeups_per_s())),
+    usual("migrations", "", Unit::Count, |m| known(m.migrations)),
     metric("migrations", "rate", Unit::PerSecond, |m| float(m.migrations_per_s())),
     metric("cpu_changes", "", Unit::Count, |m| known(m.of_switches(m.cpu_changes))),
     metric("marks", "", Unit::Count, |m| int(m.marks)),
     metric("marks", "rate", Unit::PerSecond, |m| float(m.marks_per_s())),
     metric("run_time", "", Unit::Ns, |m| known(m.of_switches(m.run_ns))),
     metric("idle_time", "", Unit::Ns, |m| known(m.of_switches(m.idle_ns))),
-    metric("idle_time", "share", Unit::Percent, |m| float(m.cpu_time_percent(m.idle_ns))),
+    usual("idle_time", "share", Unit::Percent, |m| float(m.cpu_time_percent(m.idle_ns))),
     metric("unknown_time", "", Unit::Ns, |m| known(m.of_switches(m.unknown_ns))),
     metric("idle_while_waiting", "", Unit::Ns, |m| known(m.of_switches(m.idle_while_waiting_ns))),
-    metric("idle_while_waiting", "share", Unit::Percent, |m| {
+    usual("idle_while_waiting", "share", Unit::Percent, |m| {
         float(m.cpu_time_percent(m.idle_while_waiting_ns))
     }),
-    metric("idle_while_waiting", "longest", Unit::Ns, |m| {
+    usual("idle_while_waiting", "longest", Unit::Ns, |m| {
         known(m.of_switches(m.idle_while_waiting_longest_ns))
     }),
-    metric("jain_index", "", Unit::Ratio, |m| float(m.jain_index)),
+    usual("jain_index", "", Unit::Ratio, |m| float(m.jain_index)),
     metric("slice", "count", Unit::Count, |m| count(m.of_switches(&m.slices)?)),
     metric("slice", "mean", Unit::Ns, |m| float(m.slices.mean_ns())),
     metric("slice", "p50", Unit::Ns, |m| known(m.slices.p50_ns())),
@@ -156,18 +156,18 @@ pub const MACHINE: &[Metric<MachineMetrics>] = &[
     metric("wakeup_latency", "censored", Unit::Count, |m| {
         known(m.of_switches(m.wakeup_latency.censored))
     }),
-    metric("wakeup_latency", "p50", Unit::Ns, |m| known(m.wakeup_latency.p50_ns())),
+    usual("wakeup_latency", "p50", Unit::Ns, |m| known(m.wakeup_latency.p50_ns())),
     metric("wakeup_latency", "p90", Unit::Ns, |m| known(m.wakeup_latency.p90_ns())),
-    metric("wakeup_latency", "p99", Unit::Ns, |m| known(m.wakeup_latency.p99_ns())),
+    usual("wakeup_latency", "p99", Unit::Ns, |m| known(m.wakeup_latency.p99_ns())),
     metric("wakeup_latency", "p99.9", Unit::Ns, |m| known(m.wakeup_latency.p999_ns())),
     metric("wakeup_latency", "max", Unit::Ns, |m| known(m.wakeup_latency.max_ns())),
-    metric("policy_instructions", "switch", Unit::InsnsPerEvent, |m| {
+    usual("policy_instructions", "switch", Unit::InsnsPerEvent, |m| {
         float(m.policy.and_then(|cost| cost.switch.mean()))
     }),
-    metric("policy_instructions", "wakeup", Unit::InsnsPerEvent, |m| {
+    usual("policy_instructions", "wakeup", Unit::InsnsPerEvent, |m| {
         float(m.policy.and_then(|cost| cost.wakeup.mean()))
     }),
-    metric("policy_instructions", "tick", Unit::InsnsPerEvent, |m| {
+    usual("policy_instructions", "tick", Unit::InsnsPerEvent, |m| {
         float(m.policy.and_then(|cost| cost.tick.mean()))
     }),
 ];

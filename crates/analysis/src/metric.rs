@@ -6,7 +6,7 @@
 
 pub(crate) mod value;
 
-pub use value::{Metric, MetricValue, Unit};
+pub use value::{Metric, MetricValue, Shown, Unit};
 
 pub use crate::figures::GROUP;
 pub use crate::machine_metrics::MACHINE;

@@ -1,4 +1,4 @@
-//! What can be typed. One definition makes the parsing, `--help`, the man pages and the shell completions.
+//! The command line. One definition makes the parsing, `--help`, the man pages and the shell completions.
 
 mod capture;
 mod contention;
@@ -127,7 +127,7 @@ pub(crate) enum Command {
     KernelInfo,
 }
 
-/// What is shown.
+/// Rows and columns of the tables.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ShowArgs {
@@ -136,15 +136,23 @@ pub(crate) struct ShowArgs {
     pub(crate) per: Per,
 
     /// Print every metric
-    #[arg(long)]
+    #[arg(long, conflicts_with = "metrics")]
     pub(crate) all: bool,
+
+    /// Print these metrics alone, by key (`cpu_share`), with all figures of one (`wakeup_latency`), or with `*`
+    #[arg(long, value_name = "METRIC", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+
+    /// Print the rows of these tasks or groups alone: names with `*` and `?`; the machine's rows are called `machine`
+    #[arg(long, value_name = "GLOB", value_delimiter = ',')]
+    pub(crate) tasks: Vec<String>,
 
     /// Also one row for each interval of this length (`1s`)
     #[arg(long, help_heading = "Measuring")]
     pub(crate) interval: Option<String>,
 }
 
-/// What is drawn.
+/// Pages and pictures.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct PageArgs {
@@ -187,8 +195,8 @@ pub(crate) struct RunArgs {
     /// `.arrow` as a table (feature `parquet`); any other name, and `-` for stdout, ftrace text
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Also record each callback of the scheduler
-    #[arg(long, help_heading = "Measuring")]
+    /// Also record each callback of the scheduler, for `--trace`
+    #[arg(long, help_heading = "Measuring", requires = "trace")]
     pub(crate) callbacks: bool,
 }
 
@@ -229,7 +237,7 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) page: PageArgs,
 }
 
-/// What is read of a recording.
+/// Part of a recording that is read.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Recordings")]
 pub(crate) struct SourceArgs {

@@ -10,7 +10,7 @@ use fairground_trace::{Counter, Trace};
 
 use crate::talk;
 
-/// What a file's name says that should be in it.
+/// Form of a file, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     TraceDat,
@@ -25,7 +25,7 @@ pub(crate) enum Form {
 pub(crate) const ENDS: &str = ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), \
                                .json (Chrome's trace viewer), .parquet, .arrow (tables)";
 
-/// What a build without the feature says.
+/// Message of a build without the feature.
 const NO_PARQUET: &str = "this build of fairground writes neither Parquet nor Arrow";
 
 impl Form {

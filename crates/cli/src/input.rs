@@ -1,4 +1,4 @@
-//! What the options of several commands ask for, with progress and notes on stderr.
+//! Reads the options that several commands share, with progress and notes on stderr.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub(crate) fn say(notes: &[String]) {
     }
 }
 
-/// What is in the folder of a recording: of LTTng, of perf with `--threads`. Other folders may have the name of a
+/// Files in the folder of a recording: of LTTng, of perf with `--threads`. Other folders may have the name of a
 /// workload.
 const IN_FOLDERS: [&str; 3] = ["metadata", "kernel/metadata", "data"];
 

@@ -19,15 +19,15 @@ use crate::{ERROR_CODE, talk};
 /// The exit code of what was asked to end: what a shell says of a program that Ctrl-C ended.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// What signals set.
-struct Asked {
+/// Set by signals.
+struct SignalState {
     /// Set by the first signal.
     end: Arc<AtomicBool>,
     /// Becomes readable then, for callers that wait without polling; `None` where the system gives no descriptor.
     descriptor: Option<UnixStream>,
 }
 
-static ASKED: OnceLock<Asked> = OnceLock::new();
+static ASKED: OnceLock<SignalState> = OnceLock::new();
 
 /// From here on the first signal is taken down and no more.
 pub(crate) fn listen() {
@@ -41,7 +41,7 @@ pub(crate) fn outlive_file_limit() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-fn asked() -> &'static Asked {
+fn asked() -> &'static SignalState {
     ASKED.get_or_init(|| {
         let end = Arc::new(AtomicBool::new(false));
         let (descriptor, written) =
@@ -60,7 +60,7 @@ fn asked() -> &'static Asked {
                     None => Ok(id),
                 });
         }
-        Asked { end, descriptor }
+        SignalState { end, descriptor }
     })
 }
 

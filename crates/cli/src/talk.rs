@@ -1,4 +1,4 @@
-//! What reaches a terminal: results, notes and errors, without the characters that would control it.
+//! Results, notes and errors as they reach a terminal: without the characters that would control it.
 //!
 //! Names come from objects, recordings, guests, arguments and files. Everything that the program prints passes
 //! through this module.

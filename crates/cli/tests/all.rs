@@ -29,6 +29,7 @@ mod record;
 mod rt_app;
 mod same_bytes;
 mod schema;
+mod selection;
 mod selftests;
 mod shown;
 mod signals;

@@ -73,7 +73,8 @@ fn wake_ups_are_counted_by_either_event() {
 fn wake_ups_that_were_not_recorded_are_not_measured() {
     let files = Files::new();
     let file = files.write("rounds.txt", rounds(None));
-    let csv = success(&["analyze", &file, "--per", "task", "--format", "csv", "--quiet"]);
+    let all = ["analyze", &file, "--per", "task", "--metrics", "wakeups*", "--format", "csv"];
+    let csv = success(&[&all[..], &["--quiet"]].concat());
     for observation in ["machine,,wakeups.rate", "task,A,wakeups", "task,B,wakeups"] {
         assert_eq!(value(&csv, observation), "", "{observation} in:\n{csv}");
     }

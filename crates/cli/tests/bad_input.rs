@@ -218,3 +218,9 @@ fn a_run_too_long_for_its_trace() {
     let real = [&run[..], &["--on", "vm:6.1"]].concat();
     says(&refusal(&real), &["--max-events applies to the simulator only"]);
 }
+
+#[test]
+fn callbacks_are_for_a_trace() {
+    let said = refusal(&["run", "hogs:1", "--callbacks", "--duration", "10ms"]);
+    assert!(said.contains("--trace"), "{said}");
+}

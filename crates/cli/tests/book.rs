@@ -181,3 +181,53 @@ fn pages_serve_one_need_each() {
     let readme = read("README.md".to_owned()).text.lines().count();
     assert!(readme <= 150, "README.md has {readme} lines, of 150 at most");
 }
+
+/// Rows of a table of ARCHITECTURE.md: what stands between the bars.
+fn architecture_rows(heading: &str) -> Vec<Vec<String>> {
+    let page = read("ARCHITECTURE.md".to_owned());
+    let (_, section) = page.text.split_once(heading).expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+/// The words in backquotes of a cell.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+/// Every source of the simulated kernel.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        match entry.path() {
+            path if path.is_dir() => sources(&path, found),
+            path => found.push(path),
+        }
+    }
+}
+
+#[test]
+fn the_kernels_functions_are_where_the_architecture_says() {
+    let mut all = Vec::new();
+    sources(&root().join("crates/machine/src"), &mut all);
+    sources(&root().join("policies/include"), &mut all);
+    let mut functions = 0;
+    for row in architecture_rows("## Where is `__schedule`?") {
+        let named = quoted(&row[1]).into_iter().filter(|name| name.contains('.'));
+        let files: Vec<&PathBuf> = named
+            .flat_map(|name| {
+                let of: Vec<_> = all.iter().filter(|path| path.ends_with(name)).collect();
+                assert!(!of.is_empty(), "no file is called {name}: {row:?}");
+                of
+            })
+            .collect();
+        let text: String =
+            files.iter().map(|path| std::fs::read_to_string(path).expect("a text")).collect();
+        for function in quoted(row.get(2).map_or("", String::as_str)) {
+            assert!(text.contains(&format!("fn {function}(")), "{function} is not in {row:?}");
+            functions += 1;
+        }
+    }
+    assert!(functions > 15, "{functions} functions are named");
+}

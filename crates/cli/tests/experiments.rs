@@ -1,8 +1,10 @@
 //! Experiments: those that come with fairground, and the format of sweeps.
 
+use std::process::Command;
+
 use fairground_testing::unavailable;
 
-use crate::support::{Files, refusal, release, success};
+use crate::support::{Files, fairground, refusal, release, success};
 
 #[test]
 fn every_experiment_is_listed_under_the_name_of_its_file() {
@@ -90,6 +92,51 @@ fn a_sweep_runs_at_every_point() {
 }
 
 #[test]
+fn the_verdict_comes_first_and_all_fits_a_screen() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    command.args(["reproduce", "slice-2009", "--quiet"]).env("COLUMNS", "80");
+    let output = command.output().expect("the program");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(lines.len() <= 48, "{} lines\n{text}", lines.len());
+    assert_eq!(lines[1], "8 of 8 claims agree.", "{text}");
+    assert_eq!(lines[3], "What must hold", "{text}");
+    // One row for each column of the file, published beside measured.
+    let heads = lines.iter().filter(|line| line.contains("own figure")).count();
+    assert_eq!(heads, 1, "the table is in one piece\n{text}");
+    assert_eq!(lines.iter().filter(|line| line.starts_with(" published, o")).count(), 2, "{text}");
+    let wide = success(&["reproduce", "slice-2009", "--quiet", "--verbose"]);
+    for part in ["How to read utime", "Linux kernel mailing list", "covers the start"] {
+        assert!(!text.contains(part) && wide.contains(part), "{part}\n{wide}");
+    }
+}
+
+#[test]
+fn a_claim_that_does_not_hold_is_named_on_the_first_lines() {
+    let files = Files::new();
+    let wrong = SWEEP.replace("within = \"1.5..3.0\"", "within = \"0.5..0.6\"");
+    let both = format!(
+        "{SWEEP}\n[[claim]]\nsay = \"fast\"\nrun = [\"here 2p\", \"here 4p\"]\n\
+                        metric = \"report.ring_switch\"\nwithin = \"0.5..9.0\"\n"
+    );
+    let file = files.write("wrong.toml", wrong);
+    let output = fairground(&["reproduce", &file, "--quiet"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1..3], ["0 of 1 claims agree.", "disagrees: as fast as there"], "{text}");
+    let text = success(&["reproduce", &files.write("both.toml", &both), "--quiet"]);
+    assert!(text.lines().nth(1) == Some("2 of 2 claims agree."), "{text}");
+    let odd = both.replace(
+        "within = \"0.5..9.0\"",
+        "within = \"0.5..9.0\"\nof = [\"there 2p\", \"there 2p\", \"there 2p\"]",
+    );
+    let said = refusal(&["reproduce", &files.write("odd.toml", odd)]);
+    assert!(said.contains("the claim `fast` has 2 in `run` and 3 in `of`"), "{said}");
+}
+
+#[test]
 fn what_is_not_there_is_said() {
     let files = Files::new();
     let says = |from: &str, to: &str, parts: &[&str]| {
@@ -100,7 +147,7 @@ fn what_is_not_there_is_said() {
     };
     says("\"there\", \"here\"", "\"there\", \"hier\"", &["`hier`", "`here`"]);
     says("{ \"2p\" =", "{ \"3p\" =", &["no point `3p`", "`2p`"]);
-    says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean `here 4p`?"]);
+    says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean `here 2p`?"]);
     let unknown = ["sweep.toml:", "[sweep] speed", "did you mean `seed`?", "`sched`", "docs/"];
     says("sched = \"fifo\"", "sched = \"fifo\"\nspeed = 3", &unknown);
     let wrong = ["sweep.toml:", "[sweep] cpus: invalid type", "u32"];

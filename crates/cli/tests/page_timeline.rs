@@ -121,6 +121,17 @@ fn keys_and_the_wheel_look_closer_and_the_search_finds_names_and_pids() {
     assert_eq!(window(&mut seen), (0.0, length));
     seen.key("?");
     assert_eq!(seen.read("document.querySelector('.keys').hidden"), false);
+    // A button takes the focus, and the keys stay.
+    let button =
+        "document.querySelector('#section-timeline .tools button').getBoundingClientRect()";
+    let button =
+        (seen.number(&format!("{button}.x")) + 4.0, seen.number(&format!("{button}.y")) + 4.0);
+    seen.click(button);
+    assert_eq!(window(&mut seen), (0.0, length), "it looks from farther, which is all");
+    seen.key("w");
+    let (from, to) = window(&mut seen);
+    assert!(((to - from) * 1.6 / length - 1.0).abs() < 1e-6, "{from} to {to}");
+    seen.key("0");
 
     seen.key("/");
     for (text, rows) in [("sleep", 2.0), ("1000", 1.0), ("", 7.0)] {

@@ -13,12 +13,13 @@ fn says(text: &str, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(text.contains(part), "no {part:?} in:\n{text}"));
 }
 
-/// Records a small load; `None`, and why, where this machine cannot.
-fn record(output: &str, command: &[&str]) -> Option<String> {
+/// Records a small load that ends with this code, as the program then does; `None`, and why, where this machine cannot.
+fn record(output: &str, command: &[&str], code: i32) -> Option<String> {
     let all = [&["record", "-o", output, "--"], command].concat();
     let output = Command::new(BINARY).args(all).output().expect("the program");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() {
+    if !said.contains("help: ") {
+        assert_eq!(output.status.code(), Some(code), "{said}");
         return Some(said);
     }
     says(&said, &["help: ", "root"]);
@@ -33,7 +34,7 @@ const LOAD: [&str; 3] =
 fn a_recording_is_analysed_converted_and_replayed() {
     let files = Files::new();
     let binary = files.path("load.dat").display().to_string();
-    let Some(said) = record(&binary, &LOAD) else { return };
+    let Some(said) = record(&binary, &LOAD, 7) else { return };
     says(&said, &["load.dat: ", " events, none lost", "the command ended with exit status: 7"]);
     let from_binary = success(&["analyze", &binary, "--per", "task", "--format", "csv"]);
     says(&from_binary, &["sleep", "cat"]);
@@ -45,10 +46,17 @@ fn a_recording_is_analysed_converted_and_replayed() {
 }
 
 #[test]
+fn the_exit_code_is_that_of_the_command() {
+    let files = Files::new();
+    let output = files.path("load.dat").display().to_string();
+    record(&output, &["sh", "-c", "kill -TERM $$"], 143);
+}
+
+#[test]
 fn text_is_written_too() {
     let files = Files::new();
     let text = files.path("load.ftrace").display().to_string();
-    let Some(said) = record(&text, &LOAD) else { return };
+    let Some(said) = record(&text, &LOAD, 7) else { return };
     says(&said, &["load.ftrace: "]);
     says(
         &std::fs::read_to_string(&text).expect("a text"),

@@ -60,7 +60,7 @@ fn the_schema_refuses_what_is_no_result() {
     };
     type Fault = fn(&mut Value);
     let faults: [(&str, Fault); 5] = [
-        ("another version", |d| d["schema_version"] = json!(2)),
+        ("another version", |d| d["schema_version"] = json!(3)),
         ("another format", |d| d["schema"] = json!("other")),
         ("no tables", |d| drop(d.as_object_mut().map(|o| o.remove("tables")))),
         ("a truth value as a cell", |d| d["tables"][0]["rows"][0][0] = json!(true)),

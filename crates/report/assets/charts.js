@@ -132,7 +132,7 @@ const fairground = (() => {
 
   // Bars that stand for one name, side by side.
   function abreast(shape) {
-    return shape.arrangement === "beside" ? Math.max(shape.series.filter((s) => !s.reference).length, 1) : 1;
+    return shape.arrangement === "beside" ? Math.max(shape.series.length, 1) : 1;
   }
 
   // The names of categories, put aslant where they do not fit beside each other.
@@ -146,16 +146,20 @@ const fairground = (() => {
   }
 
   function bars(shape, view) {
-    const { theme, still } = view, lying = lies(shape, view), groups = Math.max(shape.categories.length, 1);
-    const mark = (s) => ({ name: s.name, icon: "path://M0,0L28,0L28,4L0,4Z" });
-    const option = base(view, view.name, shape.series.map((s) => (s.reference ? mark(s) : s.name)));
-    option.aria.decal = { show: shape.series.filter((s) => !s.reference).length > 1 };
+    const { theme, still } = view, lying = lies(shape, view);
+    // What the marks across the bars are; every bar has its own.
+    const marks = shape.series.find((s) => s.marks)?.marks.name;
+    const entries = shape.series.map((s) => s.name).concat(marks ? [{ name: marks, icon: "path://M0,0L28,0L28,4L0,4Z" }] : []);
+    const option = base(view, view.name, entries);
+    option.aria.decal = { show: shape.series.length > 1 };
+    const drawn = shape.series.map((s) => ({ name: s.name, values: s.values, says: s.name }));
+    drawn.push(...shape.series.filter((s) => s.marks).map((s) => ({ name: s.name, values: s.marks.values, says: `${s.name}, ${marks}`, isMark: true })));
     option.tooltip = {
       trigger: "axis",
       axisPointer: { type: "shadow" },
       formatter: (items) =>
         `<b>${escape(items[0].axisValue)}</b><br>` +
-        items.map((i) => `${i.marker}${escape(i.seriesName)}: ${escape(withUnit(shape.axis, shape.series[i.seriesIndex].values[i.dataIndex]))}`).join("<br>"),
+        items.map((i) => `${i.marker}${escape(drawn[i.seriesIndex].says)}: ${escape(withUnit(shape.axis, drawn[i.seriesIndex].values[i.dataIndex]))}`).join("<br>"),
     };
     const beside = lying
       ? Object.assign({ width: nameRoom(view), overflow: "break", interval: 0, lineHeight: lineHeight(theme) }, textStyle(theme))
@@ -163,20 +167,15 @@ const fairground = (() => {
     const names = { type: "category", data: shape.categories, inverse: lying, axisLabel: beside, axisTick: { show: false }, axisLine: { lineStyle: { color: theme.text } } };
     const numbers = axis(shape.axis, view, lying ? view.width * 0.5 : height(shape, view) * 0.6, lying && still ? { splitNumber: 4 } : {});
     Object.assign(option, lying ? { xAxis: numbers, yAxis: names } : { xAxis: names, yAxis: numbers });
-    // The mark across is as wide as a group.
-    const slot = lying ? lane(shape, view) : (view.width - BESIDE) / groups;
-    const across = Math.max(10, Math.min(slot * 0.85, abreast(shape) * 52));
-    option.series = shape.series.map((s) =>
-      s.reference
-        ? { type: "scatter", name: s.name, data: places(s.values, lying), symbol: "rect", symbolSize: lying ? [3, across] : [across, 3], itemStyle: { color: theme.text }, z: 5, silent: still }
-        : { type: "bar", name: s.name, data: s.values, barMaxWidth: lying ? 24 : 48, barGap: shape.arrangement === "exclusive" ? "-100%" : "8%", stack: shape.arrangement === "stacked" ? "all" : undefined, silent: still },
+    const bar = (s) => ({ name: s.name, data: s.values, barMaxWidth: lying ? 24 : 48, barGap: shape.arrangement === "exclusive" ? "-100%" : "8%", silent: still });
+    option.series = drawn.map((s) =>
+      s.isMark
+        ? Object.assign(bar(s), { type: "pictorialBar", symbol: "rect", symbolPosition: "end", symbolSize: lying ? [3, "112%"] : ["112%", 3], symbolOffset: lying ? ["50%", 0] : [0, "-50%"], itemStyle: { color: theme.text, decal: { symbol: "none" } }, z: 5 })
+        : Object.assign(bar(s), { type: "bar", stack: shape.arrangement === "stacked" ? "all" : undefined }),
     );
+    // The legend has an entry for what there is a series of: one without points stands for all marks.
+    if (marks) option.series.push({ type: "scatter", name: marks, data: [], itemStyle: { color: theme.text, opacity: 1 } });
     return option;
-  }
-
-  // Points of marks: at a name and a height.
-  function places(values, lying) {
-    return values.map((value, i) => (lying ? [value, i] : [i, value]));
   }
 
   // Where bars lie, what their names may take before they are broken into lines, px.

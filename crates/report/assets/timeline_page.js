@@ -96,7 +96,8 @@ const fairgroundTimelinePage = (() => {
       this.place.after(this.details, this.sums);
       this.place.setAttribute("role", "application");
       this.scroller.addEventListener("scroll", () => this.scrolled());
-      this.place.addEventListener("keydown", (event) => this.key(event));
+      // Its buttons and rows take the focus, too.
+      document.getElementById(`section-${this.chart.id}`).addEventListener("keydown", (event) => this.key(event));
       this.canvas.addEventListener("pointerdown", (event) => this.down(event));
       this.canvas.addEventListener("pointermove", (event) => this.moved(event));
       this.canvas.addEventListener("pointerup", (event) => this.up(event));
@@ -282,7 +283,7 @@ const fairgroundTimelinePage = (() => {
     }
 
     key(event) {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.field) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.field || event.target === this.picker) return;
       const acts = {
         w: () => this.zoom(CLOSER), "+": () => this.zoom(CLOSER), "=": () => this.zoom(CLOSER), s: () => this.zoom(1 / CLOSER), "-": () => this.zoom(1 / CLOSER),
         a: () => this.move(-MOVE), ArrowLeft: () => this.move(-MOVE), d: () => this.move(MOVE), ArrowRight: () => this.move(MOVE),
@@ -309,9 +310,10 @@ const fairgroundTimelinePage = (() => {
     }
 
     down(event) {
-      const at = this.at(event);
-      if (!at || event.button !== 0) return;
+      if (event.button !== 0) return;
       this.place.focus({ preventScroll: true });
+      const at = this.at(event);
+      if (!at) return;
       this.canvas.setPointerCapture(event.pointerId);
       this.pressed = { x: event.clientX, ns: at.ns, window: this.window, moves: event.shiftKey, far: false };
     }

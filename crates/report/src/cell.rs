@@ -83,6 +83,11 @@ impl TimeUnit {
         format!("{:.decimals$}", ns / self.ns())
     }
 
+    /// The unit of a column whose longest duration is this, ns: it keeps digits of those that are much shorter.
+    pub fn for_longest(ns: f64) -> Self {
+        Self::fitting(ns / 10.0)
+    }
+
     /// The unit that shows a single duration with few digits.
     fn fitting(ns: f64) -> Self {
         match ns.abs() {

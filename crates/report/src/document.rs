@@ -9,27 +9,31 @@ use crate::{Cell, Table};
 /// One result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// What a reader must know first, the worst first.
+    /// Statements that a reader must know first, the worst first.
     pub verdicts: Vec<Verdict>,
     /// The heading.
     pub title: String,
+    /// The result in sentences, the most important first.
+    pub summary: Vec<String>,
     /// The run that the tables are about, where they do not name another; empty where they are of several or of none.
     pub run: String,
     /// How the result was made: seed, parameters, cost model, versions. In the order in which they are shown.
     pub sections: Vec<Section>,
-    /// What was asked for, in words from which the same runs can be made again. Only JSON has them.
+    /// Descriptions from which the same runs can be made again. Only JSON has them.
     pub specs: Vec<Spec>,
     /// The tables.
     pub tables: Vec<Table>,
     /// Sentences at the end, about the whole result: losses, doubts, what to do next.
     pub notes: Vec<String>,
+    /// Paragraphs that explain what was asked and how to read it: notes, but text has them only where all is asked for.
+    pub about: Vec<String>,
 }
 
-/// What was asked for: one run, or several that differ in target, scheduler or settings.
+/// Description of one run, or of several that differ in target, scheduler or settings.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "JsonSpec")]
 pub struct Spec {
-    /// What the result calls it.
+    /// Its name in the result.
     pub name: String,
     /// Options by name, as the command line, experiment files and Python take them; those that have their defaults
     /// are left out.
@@ -67,7 +71,7 @@ pub struct Verdict {
     pub level: Level,
     /// The statement.
     pub text: String,
-    /// What explains it: the line of the source, the last callbacks.
+    /// Explanation: the line of the source, the last callbacks.
     pub details: Vec<String>,
 }
 
@@ -85,12 +89,12 @@ pub struct Section {
     /// Its name.
     pub name: String,
     /// The values.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Parameter>,
 }
 
 /// A named value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct Parameter {
     /// Its name.
     pub name: String,
     /// The value.
@@ -107,15 +111,15 @@ impl Document {
 
     /// Notes a value in a section, which is made at its first value.
     pub fn set(&mut self, section: &str, name: impl Into<String>, value: Cell) {
-        self.set_entry(section, Entry { name: name.into(), value, is_usual: false });
+        self.set_entry(section, Parameter { name: name.into(), value, is_usual: false });
     }
 
     /// The same of a value that is what it usually is.
     pub fn set_usual(&mut self, section: &str, name: impl Into<String>, value: Cell) {
-        self.set_entry(section, Entry { name: name.into(), value, is_usual: true });
+        self.set_entry(section, Parameter { name: name.into(), value, is_usual: true });
     }
 
-    fn set_entry(&mut self, section: &str, entry: Entry) {
+    fn set_entry(&mut self, section: &str, entry: Parameter) {
         match self.sections.iter_mut().find(|known| known.name == section) {
             Some(known) => known.entries.push(entry),
             None => {
@@ -133,6 +137,11 @@ impl Document {
     pub fn add_verdict(&mut self, verdict: Verdict) {
         let place = self.verdicts.partition_point(|known| known.level <= verdict.level);
         self.verdicts.insert(place, verdict);
+    }
+
+    /// Explanations and notes, in the order in which they are shown.
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = &String> {
+        self.about.iter().chain(&self.notes)
     }
 
     /// The table with this id.

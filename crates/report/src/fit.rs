@@ -3,7 +3,7 @@
 
 use crate::{Align, Table};
 
-/// What a column takes beside its text: the space around it and the rule between two columns.
+/// Width of a column beside its text: the space around it and the rule between two columns.
 const AROUND: usize = 3;
 /// Texts that are longer may be wrapped in their cells, down to this.
 const TEXT_MIN: usize = 24;
@@ -19,7 +19,7 @@ pub(crate) struct Block {
     pub(crate) wraps: Vec<bool>,
 }
 
-/// What a column needs.
+/// Widths that a column needs.
 struct Need {
     heading: String,
     /// The longest cell.
@@ -43,14 +43,26 @@ impl Need {
 
 /// The blocks in which a table is printed; one where it fits, or where there is no width.
 pub(crate) fn blocks(table: &Table, width: Option<u16>) -> Vec<Block> {
-    let needs: Vec<Need> = (0..table.columns.len()).map(|column| need(table, column)).collect();
+    let keys = keys(table, width);
+    let columns = 0..table.columns.len();
+    let needs: Vec<Need> = columns.map(|column| need(table, column, keys)).collect();
     let all: Vec<usize> = (0..needs.len()).collect();
     let Some(width) = width.map(usize::from) else { return vec![whole(&needs, all)] };
     if total(needs.iter().map(Need::natural)) <= width {
         return vec![whole(&needs, all)];
     }
-    let groups = split(&needs, table.keys(), width).into_iter();
+    let groups = split(&needs, keys, width).into_iter();
     groups.map(|columns| narrow(&needs, columns, width)).collect()
+}
+
+/// The columns that every block repeats: those that tell the rows apart, unless they leave less than half of the width.
+fn keys(table: &Table, width: Option<u16>) -> usize {
+    let keys = table.keys();
+    let takes = (0..keys).map(|column| need(table, column, keys).natural());
+    match width {
+        Some(width) if total(takes) > usize::from(width) / 2 => 1,
+        _ => keys,
+    }
 }
 
 /// Groups of columns that fit, each with the first `keys` columns.
@@ -96,13 +108,13 @@ fn narrow(needs: &[Need], columns: Vec<usize>, width: usize) -> Block {
     Block { columns, headings, wraps }
 }
 
-fn need(table: &Table, number: usize) -> Need {
+fn need(table: &Table, number: usize, keys: usize) -> Need {
     let column = &table.columns[number];
     let heading = column.heading();
     let cells = table.rows.iter().filter_map(|row| row.get(number));
     let cell = cells.map(|cell| length(&column.show(cell))).max().unwrap_or(0);
     let word = heading.split(' ').map(length).max().unwrap_or(0);
-    let is_text = column.align == Align::Left && cell > TEXT_MIN && number >= table.keys();
+    let is_text = column.align == Align::Left && cell > TEXT_MIN && number >= keys;
     Need { heading, cell, word, is_text }
 }
 
@@ -163,6 +175,21 @@ mod tests {
         assert!(stacked.iter().all(|block| block.columns[0] == 0));
         let values: usize = stacked.iter().map(|block| block.columns.len() - 1).sum();
         assert_eq!(values, 12);
+    }
+
+    #[test]
+    fn each_block_has_all_columns_that_tell_the_rows_apart() {
+        let mut columns = vec![Column::text("decision"), Column::text("difference")];
+        columns.extend((0..12).map(|_| Column::duration("latency_p99", TimeUnit::Us)));
+        let mut table = Table::new("t", "T", columns);
+        for difference in ["preempts", "stays"] {
+            let cells = (0..12).map(|_| Cell::duration_ns(1));
+            let names = ["pick", difference].map(Cell::text);
+            table.push(names.into_iter().chain(cells));
+        }
+        let stacked = blocks(&table, Some(80));
+        assert!(stacked.len() > 1);
+        assert!(stacked.iter().all(|block| block.columns[..2] == [0, 1]), "{stacked:?}");
     }
 
     #[test]

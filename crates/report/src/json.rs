@@ -3,9 +3,10 @@
 //! ```json
 //! {
 //!   "schema": "fairground-report",
-//!   "schema_version": 1,
+//!   "schema_version": 2,
 //!   "title": "…",
 //!   "verdicts": [{ "run": "cfs", "level": "failure", "text": "…", "details": [] }],
+//!   "summary": [],
 //!   "sections": [{ "name": "cost model", "entries": [{ "name": "switch", "value": 1000, "unit": "ns" }] }],
 //!   "specs": [{ "name": "hogs:3 under cfs", "words": { "workload": "hogs:3", "cpus": 4 } }],
 //!   "tables": [{
@@ -36,11 +37,11 @@ use crate::{Cell, Column, Document, Spec, Table, Verdict};
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
 /// The version of the format.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// A result: tables, and how they were made.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "fairground-report, version 1")]
+#[schemars(title = "fairground-report, version 2")]
 struct JsonDocument<'a> {
     /// The format's name.
     #[schemars(extend("const" = SCHEMA))]
@@ -50,19 +51,22 @@ struct JsonDocument<'a> {
     schema_version: u32,
     /// The heading, for people.
     title: &'a str,
-    /// What a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went
+    /// Statements that a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went
     /// well.
     verdicts: &'a [Verdict],
+    /// The result in sentences, for people.
+    #[schemars(default)]
+    summary: &'a [String],
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
-    /// What was asked for, in words from which the same runs can be made again.
+    /// Descriptions from which the same runs can be made again.
     #[serde(skip_serializing_if = "<[Spec]>::is_empty")]
     #[schemars(default)]
     specs: &'a [Spec],
     /// The tables.
     tables: Vec<JsonTable<'a>>,
     /// Sentences about the whole result: losses, doubts, what to do next.
-    notes: &'a [String],
+    notes: Vec<&'a String>,
 }
 
 /// Named values that belong together.
@@ -163,10 +167,11 @@ impl Document {
             schema_version: SCHEMA_VERSION,
             title: &self.title,
             verdicts: &self.verdicts,
+            summary: &self.summary,
             sections: sections.collect(),
             specs: &self.specs,
             tables: self.tables.iter().map(table).collect(),
-            notes: &self.notes,
+            notes: self.all_notes().collect(),
         };
         let text = serde_json::to_string_pretty(&document)
             .expect("every key is a text, and no value can fail");

@@ -42,12 +42,12 @@ mod text;
 mod tidy;
 
 pub use cell::{Cell, TimeUnit, is_printable};
-pub use document::{Document, Entry, Level, Section, Spec, Verdict};
+pub use document::{Document, Level, Parameter, Section, Spec, Verdict};
 pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
 pub use parquet_file::METRICS_SCHEMA_VERSION;
 pub use table::{Align, Column, Layout, Rows, Table, Unit};
 pub use text::TextOptions;
 
-/// What stands in the place of a value that was not measured.
+/// Text in place of a value that was not measured.
 pub const NOT_MEASURED: &str = "not measured";

@@ -42,6 +42,9 @@ impl Document {
         if !self.title.is_empty() {
             parts.push(format!("## {}\n", escape(&self.title)));
         }
+        if !self.summary.is_empty() {
+            parts.push(self.summary.iter().map(|text| format!("* {}\n", escape(text))).collect());
+        }
         parts.extend(self.tables.iter().map(Table::to_markdown));
         if !self.sections.is_empty() {
             let sections = self.sections.iter().map(|section| {
@@ -56,8 +59,9 @@ impl Document {
             });
             parts.push(sections.collect());
         }
-        if !self.notes.is_empty() {
-            parts.push(self.notes.iter().map(|note| format!("* {}\n", escape(note))).collect());
+        let notes: String = self.all_notes().map(|note| format!("* {}\n", escape(note))).collect();
+        if !notes.is_empty() {
+            parts.push(notes);
         }
         parts.join("\n")
     }

@@ -11,7 +11,7 @@ pub enum Align {
     Right,
 }
 
-/// What the numbers of a column are.
+/// Quantity of a column's numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Texts, counts and ratios.
@@ -31,41 +31,52 @@ pub enum Unit {
 pub struct Column {
     /// Its name: lower case with underscores, so that programs can use it as it is.
     pub name: String,
-    /// What its numbers are.
+    /// Quantity of its numbers.
     pub unit: Unit,
     /// On which side its cells stand.
     pub align: Align,
+    /// Whether text leaves it out unless all is asked for, or lines may be as long as they are.
+    pub is_detail: bool,
 }
 
 impl Column {
+    fn new(name: impl Into<String>, unit: Unit, align: Align) -> Self {
+        Self { name: name.into(), unit, align, is_detail: false }
+    }
+
     /// A column of texts.
     pub fn text(name: impl Into<String>) -> Self {
-        Self { name: name.into(), unit: Unit::None, align: Align::Left }
+        Self::new(name, Unit::None, Align::Left)
+    }
+
+    /// The same column, which text leaves out unless all is asked for.
+    pub fn as_detail(self) -> Self {
+        Self { is_detail: true, ..self }
     }
 
     /// A column of counts or ratios.
     pub fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), unit: Unit::None, align: Align::Right }
+        Self::new(name, Unit::None, Align::Right)
     }
 
     /// A column of numbers with a unit.
     pub fn number_in(name: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self { name: name.into(), unit: Unit::Other(unit.into()), align: Align::Right }
+        Self::new(name, Unit::Other(unit.into()), Align::Right)
     }
 
     /// A column of durations, which people see in this unit.
     pub fn duration(name: impl Into<String>, unit: TimeUnit) -> Self {
-        Self { name: name.into(), unit: Unit::Duration(unit), align: Align::Right }
+        Self::new(name, Unit::Duration(unit), Align::Right)
     }
 
     /// A column of percentages.
     pub fn percent(name: impl Into<String>) -> Self {
-        Self { name: name.into(), unit: Unit::Percent, align: Align::Right }
+        Self::new(name, Unit::Percent, Align::Right)
     }
 
     /// A column whose cells have units of their own.
     pub fn mixed(name: impl Into<String>) -> Self {
-        Self { name: name.into(), unit: Unit::Mixed, align: Align::Right }
+        Self::new(name, Unit::Mixed, Align::Right)
     }
 
     /// The column's unit behind its name, for people.
@@ -149,12 +160,14 @@ pub struct Table {
     pub notes: Vec<String>,
     /// How it is read as observations.
     pub layout: Layout,
-    /// What its rows are, in observations: `task`, `group`; its `id` at first.
+    /// Kind of its rows in observations: `task`, `group`; its `id` at first.
     pub of: String,
     /// The run that it is about, where that is not the document's.
     pub run: Option<String>,
     /// Whether its rows are the lines of another program: as text they have a space between columns, and no rules.
     pub of_program: bool,
+    /// Whether text leaves it out unless all is asked for.
+    pub is_detail: bool,
 }
 
 impl Table {
@@ -175,7 +188,28 @@ impl Table {
             layout: Layout::Records,
             run: None,
             of_program: false,
+            is_detail: false,
         }
+    }
+
+    /// The same table, which text leaves out unless all is asked for.
+    pub fn as_detail(self) -> Self {
+        Self { is_detail: true, ..self }
+    }
+
+    /// Rows as columns and columns as rows; cells keep their units.
+    pub(crate) fn transposed(&self) -> Table {
+        let shown = |row: &Vec<Cell>| row.first().map(Cell::raw_text).unwrap_or_default();
+        let first = self.columns.first().map_or("", |column| column.name.as_str());
+        let columns = self.rows.iter().map(|row| Column::mixed(shown(row)));
+        let mut table =
+            Table { columns: vec![Column::text(first)], rows: Vec::new(), ..self.clone() };
+        table.columns.extend(columns);
+        for (nth, column) in self.columns.iter().enumerate().skip(1) {
+            let cells = self.rows.iter().map(|row| row[nth].clone());
+            table.rows.push(std::iter::once(Cell::text(&column.name)).chain(cells).collect());
+        }
+        table
     }
 
     /// The same table, as the lines of another program.
@@ -210,6 +244,17 @@ impl Table {
         let row: Vec<Cell> = row.into_iter().collect();
         assert_eq!(row.len(), self.columns.len(), "table {}: one cell per column", self.id);
         self.rows.push(row);
+    }
+
+    /// Leaves out the columns whose name is not wanted.
+    pub fn retain_columns(&mut self, mut is_wanted: impl FnMut(&str) -> bool) {
+        let wanted: Vec<bool> = self.columns.iter().map(|c| is_wanted(&c.name)).collect();
+        let mut of_columns = wanted.iter();
+        self.columns.retain(|_| of_columns.next() == Some(&true));
+        for row in &mut self.rows {
+            let mut of_cells = wanted.iter();
+            row.retain(|_| of_cells.next() == Some(&true));
+        }
     }
 
     /// Appends a note.

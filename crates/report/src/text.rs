@@ -2,7 +2,7 @@
 
 use crate::cell::printable;
 use crate::fit::{self, Block};
-use crate::{Align, Cell, Document, Level, NOT_MEASURED, Table, Verdict};
+use crate::{Align, Cell, Document, Layout, Level, NOT_MEASURED, Table, Verdict};
 use comfy_table::{
     Attribute, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle,
 };
@@ -35,7 +35,7 @@ impl TextOptions {
         Self { width: None, styled: false, verbose: false }
     }
 
-    /// What suits standard output: styled if it is a terminal and `NO_COLOR` is not set to anything (no-color.org),
+    /// Options for standard output: styled if it is a terminal and `NO_COLOR` is not set to anything (no-color.org),
     /// as wide as `COLUMNS` says, or else as the terminal is, or 80 columns where it is none.
     pub fn for_stdout() -> Self {
         let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
@@ -56,13 +56,41 @@ impl Table {
             text += &bold(&printable(&self.title), options);
             text.push('\n');
         }
-        let blocks = match self.of_program {
-            true => Vec::new(),
-            false => fit::blocks(self, options.width),
-        };
         if self.of_program {
             text += &self.lines();
+        } else if options.width.is_some() && !options.verbose && self.has_details() {
+            let mut table = self.clone();
+            let mut wanted = self.columns.iter().map(|column| !column.is_detail);
+            table.retain_columns(|_| wanted.next() == Some(true));
+            text += &table.fitted(options);
+        } else {
+            text += &self.fitted(options);
         }
+        for note in &self.notes {
+            text += &wrapped(&printable(note), "  ", "  ", options);
+        }
+        text
+    }
+
+    fn has_details(&self) -> bool {
+        self.columns.iter().any(|column| column.is_detail)
+    }
+
+    /// The grid, in as few blocks as the width allows: metrics down and runs across, or the other way round.
+    fn fitted(&self, options: &TextOptions) -> String {
+        let blocks = fit::blocks(self, options.width);
+        if blocks.len() > 1 && self.layout == Layout::Metrics {
+            let turned = self.transposed();
+            let others = fit::blocks(&turned, options.width);
+            if others.len() < blocks.len() {
+                return turned.blocks(&others, options);
+            }
+        }
+        self.blocks(&blocks, options)
+    }
+
+    fn blocks(&self, blocks: &[Block], options: &TextOptions) -> String {
+        let mut text = String::new();
         for (number, block) in blocks.iter().enumerate() {
             if number > 0 {
                 text.push('\n');
@@ -71,9 +99,6 @@ impl Table {
                 text += line.trim_end();
                 text.push('\n');
             }
-        }
-        for note in &self.notes {
-            text += &wrapped(&printable(note), "  ", "  ", options);
         }
         text
     }
@@ -149,17 +174,26 @@ impl Document {
         if !self.verdicts.is_empty() {
             parts.push(self.verdicts.iter().map(|verdict| stated(verdict, options)).collect());
         }
+        let mut head = String::new();
         if !self.title.is_empty() {
-            parts.push(format!("{}\n", bold(&printable(&self.title), options)));
+            head += &format!("{}\n", bold(&printable(&self.title), options));
         }
-        parts.extend(self.tables.iter().map(|table| table.to_text(options)));
+        head.extend(self.summary.iter().map(|text| wrapped(&printable(text), "", "  ", options)));
+        if !head.is_empty() {
+            parts.push(head);
+        }
+        let tables = self.tables.iter().filter(|table| options.verbose || !table.is_detail);
+        parts.extend(tables.map(|table| table.to_text(options)));
         let made = self.made(options);
         if !made.is_empty() {
             parts.push(made);
         }
-        if !self.notes.is_empty() {
-            let notes = self.notes.iter();
-            parts.push(notes.map(|note| wrapped(&printable(note), "", "  ", options)).collect());
+        let about = self.about.iter().filter(|_| options.verbose);
+        let notes = about.chain(&self.notes);
+        let notes: String =
+            notes.map(|note| wrapped(&printable(note), "", "  ", options)).collect();
+        if !notes.is_empty() {
+            parts.push(notes);
         }
         parts.join("\n")
     }

@@ -11,11 +11,11 @@ use crate::{Cell, Document, Table};
 pub(crate) struct Observation<'a> {
     /// The run; empty where the result is of none.
     pub(crate) run: String,
-    /// What kind of thing is observed: `machine`, `task`, `group`, or the name of a table.
+    /// Kind of thing that is observed: `machine`, `task`, `group`, or the name of a table.
     pub(crate) of: String,
     /// Which one: the name of the task or group, or what names the row; empty for the machine.
     pub(crate) task: String,
-    /// What is observed of it.
+    /// Name of the quantity.
     pub(crate) metric: String,
     /// The value.
     pub(crate) value: Cow<'a, Cell>,
@@ -39,12 +39,9 @@ impl Document {
 }
 
 impl Table {
-    /// The columns that name a row, from the first.
+    /// The columns that tell the rows apart, from the first.
     pub(crate) fn keys(&self) -> usize {
-        match self.layout {
-            Layout::Compared => 2,
-            Layout::Metrics | Layout::Records => 1,
-        }
+        self.row_names().columns
     }
 
     fn observations<'a>(&'a self, run: &'a str) -> Vec<Observation<'a>> {
@@ -76,7 +73,7 @@ impl Table {
         all
     }
 
-    /// What names each row, and from how many columns: as many as tell the rows apart.
+    /// Name of each row, and from how many columns: as many as tell the rows apart.
     fn row_names(&self) -> RowNames {
         if self.layout == Layout::Compared {
             let texts =

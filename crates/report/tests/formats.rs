@@ -63,6 +63,8 @@ fn document() -> Document {
     document.set("cost model", "cache refill", Cell::NotMeasured);
     document.tables.push(tasks());
     document.tables.push(comparison());
+    document.summary.push("cfs leaves before the end.".into());
+    document.about.push("Hogs compute without end.".into());
     document.notes.push("The recorder lost 3 events; make its buffer larger.".into());
     let verdict = |level, text: &str, detail: &str| Verdict {
         run: "cfs".to_owned(),
@@ -113,6 +115,37 @@ fn what_is_usual_is_said_where_all_is_asked_for() {
     let long = document().to_text(&TextOptions { verbose: true, ..TextOptions::plain() });
     assert!(!short.contains("hz 250") && short.contains("seed 42"), "{short}");
     assert!(long.contains("run: seed 42, workload hogs, hz 250\n"), "{long}");
+    assert!(!short.contains("Hogs compute") && long.contains("Hogs compute"), "{long}");
+    let details = Document { tables: vec![tasks().as_detail()], ..Document::default() };
+    assert!(!details.to_text(&TextOptions::plain()).contains("hog/0"));
+    assert!(details.to_json().contains("hog/0") && details.to_markdown().contains("hog/0"));
+}
+
+#[test]
+fn runs_stand_in_rows_where_they_do_not_fit_beside_each_other() {
+    let columns = (0..8).map(|n| Column::mixed(format!("a run called {n}")));
+    let columns = [Column::text("")].into_iter().chain(columns);
+    let mut table = Table::new("figures", "Figures", columns).laid_out(Layout::Metrics, "figures");
+    for metric in ["slice", "utime"] {
+        let figures = (0..8).map(|n| Cell::float(f64::from(n), 1));
+        table.push([Cell::text(metric)].into_iter().chain(figures));
+    }
+    let text = table.to_text(&TextOptions { width: Some(80), ..TextOptions::plain() });
+    assert!(text.contains("\n                  slice   utime\n"), "one heading\n{text}");
+    assert!(text.contains("\n a run called 3     3.0     3.0\n"), "{text}");
+    let wide = table.to_text(&TextOptions::plain());
+    assert!(wide.contains("a run called 3   a run called 4"), "{wide}");
+}
+
+#[test]
+fn columns_of_details_are_for_those_who_ask() {
+    let columns = [Column::text("claim"), Column::text("run").as_detail()];
+    let mut table = Table::new("claims", "", columns);
+    table.push([Cell::text("fast"), Cell::text("sim")]);
+    let narrow = TextOptions { width: Some(80), ..TextOptions::plain() };
+    assert!(!table.to_text(&narrow).contains("sim"));
+    assert!(table.to_text(&TextOptions { verbose: true, ..narrow }).contains("sim"));
+    assert!(table.to_text(&TextOptions::plain()).contains("sim"), "where there is room for it");
 }
 
 #[test]
@@ -160,6 +193,7 @@ struct Json {
     schema_version: u32,
     title: String,
     verdicts: Vec<JsonVerdict>,
+    summary: Vec<String>,
     sections: Vec<JsonSection>,
     tables: Vec<JsonTable>,
     notes: Vec<String>,
@@ -220,8 +254,9 @@ enum JsonCell {
 fn the_json_has_the_declared_form() {
     let json: Json = serde_json::from_str(&document().to_json()).expect("the declared form");
     assert_eq!((json.schema.as_str(), json.schema_version), (SCHEMA, SCHEMA_VERSION));
-    assert_eq!(SCHEMA_VERSION, 1, "another version needs another declaration in this test");
-    assert_eq!((json.title.as_str(), json.notes.len()), ("hogs: cfs against rfs", 1));
+    assert_eq!(SCHEMA_VERSION, 2, "another version needs another declaration in this test");
+    assert_eq!((json.title.as_str(), json.notes.len()), ("hogs: cfs against rfs", 2));
+    assert_eq!(json.summary, ["cfs leaves before the end."]);
     let verdict = &json.verdicts[0];
     assert_eq!((verdict.run.as_str(), verdict.level.as_str()), ("cfs", "failure"));
     assert_eq!((verdict.text.as_str(), verdict.details.len()), ("the scheduler left", 1));

@@ -1,21 +1,31 @@
 //! Charts as files: what is in an SVG, that a PNG shows it, and that both are the same each time.
 
 use fairground_report::page::{
-    Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Page, Picture, Shape, Slice,
-    TaskName, Timeline,
+    Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Marks, Page, Picture, Shape,
+    Slice, TaskName, Timeline,
 };
 
 const BLUE: &str = "#0072B2";
 const ORANGE: &str = "#E69F00";
+const TEXT: &str = "#1c1f23";
 /// Of tasks with these names in timelines; that of `mostly` is the first, too.
 const COLOUR_OF_A: &str = "#ca5a89";
 const COLOUR_OF_B: &str = "#f49286";
 
-fn series(name: &str, values: &[Option<f64>], is_reference: bool) -> BarSeries {
-    BarSeries { name: name.to_owned(), values: values.to_vec(), is_reference }
+fn series(name: &str, values: &[Option<f64>], fair: Option<f64>) -> BarSeries {
+    let marks = fair.map(|fair| Marks {
+        name: "fair share".to_owned(),
+        values: vec![Some(fair); values.len()],
+    });
+    BarSeries { marks, ..BarSeries::new(name, values.to_vec()) }
 }
 
 fn bars(categories: &[&str], arrangement: Arrangement) -> Shape {
+    marked_bars(categories, arrangement, [Some(10.0), Some(20.0)])
+}
+
+/// With these marks across the bars of the two series.
+fn marked_bars(categories: &[&str], arrangement: Arrangement, fair: [Option<f64>; 2]) -> Shape {
     let count = categories.len() as u32;
     let heights: Vec<Option<f64>> = (1..=count).map(|i| Some(f64::from(i) * 10.0)).collect();
     let mut gap = heights.clone();
@@ -23,11 +33,7 @@ fn bars(categories: &[&str], arrangement: Arrangement) -> Shape {
     Shape::Bars(Bars {
         axis: Axis::linear("share of one CPU", "%"),
         categories: categories.iter().map(|name| (*name).to_owned()).collect(),
-        series: vec![
-            series("o1", &heights, false),
-            series("cfs & <rfs>", &gap, false),
-            series("fair share", &heights, true),
-        ],
+        series: vec![series("o1", &heights, fair[0]), series("cfs & <rfs>", &gap, fair[1])],
         arrangement,
     })
 }
@@ -149,6 +155,26 @@ fn a_bar_is_drawn_for_each_value_and_none_for_what_was_not_measured() {
     // Decals lie on the bars; much of them stays as it is.
     assert!(pixels_of(&pixels, [0x00, 0x72, 0xb2]) > 5_000, "the bars are seen");
     assert!(pixels_of(&pixels, [255, 255, 255]) > pixels.len() / 3 / 3, "on white");
+}
+
+#[test]
+fn each_bar_has_its_own_mark() {
+    let svg = |fair| picture(marked_bars(&["hog/0", "hog/1"], Arrangement::Beside, fair)).svg;
+    let marks = |svg: &str| {
+        let document = roxmltree::Document::parse(svg).expect("an SVG is XML");
+        let is_mark = |node: &roxmltree::Node<'_, '_>| {
+            let placed = node.attribute("transform").is_some_and(|at| at.starts_with("matrix"));
+            placed && node.attribute("fill") == Some(TEXT)
+        };
+        document.descendants().filter(is_mark).count()
+    };
+    assert_eq!(marks(&svg([None, None])), 0);
+    assert_eq!(marks(&svg([Some(15.0), None])), 2, "for each bar of the first series");
+    let both = svg([Some(15.0), Some(15.0)]);
+    assert_eq!(marks(&both), 4, "and of the second, also where there is no bar");
+    let texts = texts(&both);
+    let entries = texts.iter().filter(|text| *text == "fair share").count();
+    assert_eq!(entries, 1, "one entry in the legend: {texts:?}");
 }
 
 #[test]

@@ -57,6 +57,17 @@ impl MetricValue {
     }
 }
 
+/// In which tables a metric stands where none is chosen by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shown {
+    /// In those with every metric.
+    OnRequest,
+    /// Also where runs stand side by side.
+    Compared,
+    /// Also where one run's tasks, or its machine, are listed.
+    Usual,
+}
+
 /// A metric of `T`.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric<T: 'static> {
@@ -66,6 +77,8 @@ pub struct Metric<T: 'static> {
     pub figure: &'static str,
     /// The unit of the value.
     pub unit: Unit,
+    /// In which tables it stands where none is chosen by name.
+    pub shown: Shown,
     /// Reads the value; `None` is "not measured".
     pub read: fn(&T) -> Option<MetricValue>,
 }
@@ -81,14 +94,34 @@ impl<T> Metric<T> {
     }
 }
 
-/// An entry of a list.
+/// An entry of a list, in the usual tables.
+pub(crate) const fn usual<T>(
+    name: &'static str,
+    figure: &'static str,
+    unit: Unit,
+    read: fn(&T) -> Option<MetricValue>,
+) -> Metric<T> {
+    Metric { name, figure, unit, shown: Shown::Usual, read }
+}
+
+/// An entry of a list, where runs stand side by side.
+pub(crate) const fn compared<T>(
+    name: &'static str,
+    figure: &'static str,
+    unit: Unit,
+    read: fn(&T) -> Option<MetricValue>,
+) -> Metric<T> {
+    Metric { name, figure, unit, shown: Shown::Compared, read }
+}
+
+/// An entry of a list, on request.
 pub(crate) const fn metric<T>(
     name: &'static str,
     figure: &'static str,
     unit: Unit,
     read: fn(&T) -> Option<MetricValue>,
 ) -> Metric<T> {
-    Metric { name, figure, unit, read }
+    Metric { name, figure, unit, shown: Shown::OnRequest, read }
 }
 
 /// A count.

@@ -1,4 +1,4 @@
-//! What `contention` takes.
+//! Options of `contention`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

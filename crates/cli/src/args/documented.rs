@@ -63,7 +63,7 @@ fn typed(argument: &Arg) -> String {
     text
 }
 
-/// What it does, with its values and its default.
+/// Its description, values and default.
 fn meaning(argument: &Arg) -> String {
     let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
     let mut text = help.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");

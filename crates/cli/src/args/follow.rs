@@ -49,7 +49,7 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub(crate) engine: EngineChoice,
 
-    /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
+    /// Result of a load through a NULL pointer: an error, or 0 as in the kernel's exception table
     #[arg(long, value_enum, default_value_t = NullLoadsChoice::Error)]
     pub(crate) null_loads: NullLoadsChoice,
 }

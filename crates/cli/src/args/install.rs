@@ -1,4 +1,4 @@
-//! What the commands take that belong to an installation: `completions`, `man`, `schema`, `doctor`.
+//! Options of the commands that belong to an installation: `completions`, `man`, `schema`, `doctor`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be typed about kernels for virtual machines.
+//! Options of `kernels`.
 
 use clap::{Args, Subcommand};
 use fairground_session::VmModeChoice;
@@ -6,7 +6,7 @@ use fairground_session::VmModeChoice;
 /// Kernels for virtual machines.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelsCommand {
-    /// What is here, and what can be fetched
+    /// Kernels that are here, and those that can be fetched
     List,
     /// Fetch kernels, and QEMU where the machine has none that is new enough, from Debian's archive into the cache
     Fetch {

@@ -1,4 +1,4 @@
-//! What `load` takes.
+//! Options of `load`.
 
 use clap::Args;
 

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::Cli;
 
-/// What is wrong and what to do, where the error is about a negative number for an option that takes a number from 0.
+/// Cause and remedy, where the error is about a negative number for an option that takes a number from 0.
 pub(crate) fn negative_number(error: &Error) -> Option<String> {
     message(error, &std::env::args().skip(1).collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! What `record` and `convert` take.
+//! Options of `record` and `convert`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What `top` takes.
+//! Options of `top`.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
@@ -13,7 +13,7 @@ pub(crate) struct TopArgs {
     /// A workload for a simulated run: a name (`slice:16`), several joined by `+`, or a file. With `--on host`, none:
     /// this machine is shown as it is
     pub(crate) workload: Option<String>,
-    /// What is shown: `sim` (the simulated machine, which the flags below describe), `host` (this machine: of the flags
+    /// Source of the view: `sim` (the simulated machine, which the flags below describe), `host` (this machine: of the flags
     /// below it takes `--buffer` and `--interval`)
     #[arg(
         long,

@@ -11,10 +11,11 @@ use fairground_session::{Failure, Recording, never_ran};
 use crate::args::{AnalyzeArgs, Cli};
 use crate::input::{analyse_recording, find_recording, interval_ns, tree_of};
 use crate::pictures::{self, Pictured};
-use crate::present;
+use crate::present::{self, Selection};
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
+    let selection = Selection::of(&args.show)?;
     let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
     let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted()
         || !args.tree.is_empty()
@@ -33,24 +34,28 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     }
     present::describe_recording(&mut document, &analysis, events, trace.cpus);
     document.set("recording", "skipped lines", Cell::count(trace.loss.skipped));
-    document.tables.push(present::machine_table(&analysis, args.show.all));
+    let (selection, code) = selection.checked(&mut document, [&analysis]);
+    document.tables.extend(present::machine_table(&analysis, &selection));
     if let Some(is_in) = tree_of(&args.tree, &name, &trace)? {
         let of = match args.tree.as_slice() {
             [] => Cow::Borrowed("command"),
             asked => Cow::Owned(asked.join(", ")),
         };
-        document.tables.push(present::tree_table(&analysis, &of, &is_in));
+        document.tables.extend(present::tree_table(&analysis, &of, &is_in, &selection));
     }
-    document.tables.push(present::tasks_table(&analysis, args.show.per));
-    if args.show.all {
-        document.tables.push(present::figures_table(&analysis, args.show.per));
+    document.tables.extend(present::tasks_table(&analysis, args.show.per, &selection));
+    if selection.is_all() {
+        document.tables.push(present::figures_table(&analysis, args.show.per, &selection));
     }
-    document.tables.extend(present::intervals_table(&analysis));
+    document.tables.extend(present::intervals_table(&analysis, &selection));
     document.notes.extend(present::loss_notes(&name, &analysis.irregularities));
     let run = Pictured { label: &name, analysis: &analysis, trace: &trace, numbers: &[] };
+    if !selection.is_narrow() {
+        document.summary = pictures::summary(&[run]);
+    }
     let drawn = pictures::write(&args.page, &document, &[run]);
     present::print_drawn(&document, cli, drawn)?;
     // The process ends: its memory need not be put in order first, piece by piece.
     forget((trace, analysis));
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(code))
 }

@@ -18,7 +18,7 @@ use crate::export;
 use crate::present;
 use crate::progress::Progress;
 
-/// What runs in the guest meanwhile, and for how long.
+/// Workload in the guest meanwhile, and its length.
 const WORKLOAD: &str = "sleepers:1";
 const DURATION: &str = "10ms";
 

@@ -11,13 +11,14 @@ use super::ran;
 use crate::args::{Cli, CompareArgs};
 use crate::input::{find_recording, find_workload, interval_ns, measuring_options};
 use crate::pictures::{self, Pictured};
-use crate::present;
+use crate::present::{self, Selection};
 use crate::progress::Progress;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if let Some(sides) = compare_recordings::sides(args)? {
         return compare_recordings::compare(cli, args, sides);
     }
+    let selection = Selection::of(&args.show)?;
     let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
@@ -28,13 +29,16 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     // Only a page shows events.
     let plan =
         RunPlan { sample, keep_events: sample, ..RunPlan::new(&args.run, &workload, options) };
-    let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, (&recorded, None))?;
+    let compared = compare_all(cli, &args.run.workload, &plan, &selection, (&recorded, None))?;
     let Compared { mut document, ran, code } = compared;
     for (recording, analysis) in &recordings {
         let notes = present::loss_notes(&recording.name, &analysis.irregularities);
         document.notes.extend(notes);
     }
     let pictured: Vec<Pictured<'_>> = recorded.iter().copied().chain(ran::pictured(&ran)).collect();
+    if !selection.is_narrow() {
+        document.summary = pictures::summary(&pictured);
+    }
     let drawn = pictures::write(&args.page, &document, &pictured);
     present::print_drawn(&document, cli, drawn)?;
     Ok(code)
@@ -57,13 +61,13 @@ pub(super) struct Compared {
     pub(super) code: ExitCode,
 }
 
-/// Runs a plan and makes the document, with every metric or with the usual ones. Recordings stand in the first
+/// Runs a plan and makes the document, with the rows that are chosen. Recordings stand in the first
 /// columns, a run that was made before in the next.
 pub(super) fn compare_all(
     cli: &Cli,
     title: &str,
     plan: &RunPlan<'_>,
-    all: bool,
+    selection: &Selection,
     (recorded, before): (&[Pictured<'_>], Option<Outcome>),
 ) -> Result<Compared, Failure> {
     let mut ran = plan.run(&Progress::of_runs(cli.quiet))?;
@@ -95,10 +99,15 @@ pub(super) fn compare_all(
     let measured = begun().map(|o| (o.label.as_str(), &o.analysis));
     let columns: Vec<_> =
         recorded.iter().map(|run| (run.label, run.analysis)).chain(measured).collect();
-    document.tables.push(present::comparison_table(&columns, all));
-    document.tables.push(present::policy_table(outcomes));
+    let analyses = columns.iter().map(|(_, analysis)| *analysis);
+    let (selection, chosen) = selection.checked(&mut document, analyses);
+    code = code.max(chosen);
+    document.tables.extend(present::comparison_table(&columns, &selection));
+    if !selection.is_narrow() {
+        document.tables.push(present::policy_table(outcomes));
+    }
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
-        let mut table = present::intervals_table(&outcome.analysis);
+        let mut table = present::intervals_table(&outcome.analysis, &selection);
         if let Some(table) = &mut table {
             table.title = format!("Over time: {}", outcome.label);
             table.run = Some(outcome.label.clone());

@@ -10,7 +10,7 @@ use fairground_session::{Failure, Recording, RunSpec};
 use crate::args::{Cli, CompareArgs, Per};
 use crate::input::{asked_tasks, find_recording, is_recording};
 use crate::pictures;
-use crate::present;
+use crate::present::{self, Selection};
 
 /// The recordings of both sides, where recordings are compared; `None` where a workload is run.
 ///
@@ -40,7 +40,7 @@ pub(super) fn sides(args: &CompareArgs) -> Result<Option<[Vec<String>; 2]>, Fail
     }
 }
 
-/// What is asked for beside the recordings must have a meaning for them.
+/// Checks that the options have a meaning for recordings.
 fn check(args: &CompareArgs) -> Result<Detail, Failure> {
     let plain = RunSpec { workload: args.run.workload.clone(), ..RunSpec::default() };
     if args.run != plain {
@@ -60,11 +60,11 @@ fn check(args: &CompareArgs) -> Result<Detail, Failure> {
 }
 
 /// By task of a recording: whether its losses count.
-type Asked = Option<Vec<bool>>;
+type ChosenTasks = Option<Vec<bool>>;
 
 /// Whose losses count in the recordings of both sides: those of all tasks, where one recording does not say whose.
-fn asked(args: &CompareArgs, sides: [&[Recording]; 2]) -> Result<[Vec<Asked>; 2], Failure> {
-    let of = |side: &[Recording]| -> Result<Vec<Asked>, Failure> {
+fn asked(args: &CompareArgs, sides: [&[Recording]; 2]) -> Result<[Vec<ChosenTasks>; 2], Failure> {
+    let of = |side: &[Recording]| -> Result<Vec<ChosenTasks>, Failure> {
         side.iter().map(|one| asked_tasks(&args.of, one)).collect()
     };
     let mut asked = [of(sides[0])?, of(sides[1])?];
@@ -74,7 +74,7 @@ fn asked(args: &CompareArgs, sides: [&[Recording]; 2]) -> Result<[Vec<Asked>; 2]
     Ok(asked)
 }
 
-fn recorded<'a>(side: &'a [Recording], asked: &'a [Asked]) -> Vec<Recorded<'a>> {
+fn recorded<'a>(side: &'a [Recording], asked: &'a [ChosenTasks]) -> Vec<Recorded<'a>> {
     let both = side.iter().zip(asked);
     both.map(|(one, asked)| Recorded { trace: &one.trace, asked: asked.as_deref() }).collect()
 }
@@ -85,6 +85,7 @@ pub(super) fn compare(
     [before, after]: [Vec<String>; 2],
 ) -> Result<ExitCode, Failure> {
     let detail = check(args)?;
+    let selection = Selection::of(&args.show)?;
     pictures::prepare(&args.page)?;
     let read = |names: Vec<String>| -> Result<Vec<Recording>, Failure> {
         names.iter().map(|name| find_recording(name, &args.source, cli.quiet)).collect()
@@ -112,24 +113,27 @@ pub(super) fn compare(
     for (recording, problems) in all.iter().zip(difference.irregularities()) {
         document.notes.extend(present::loss_notes(&recording.name, problems));
     }
-    let drawn = add_metrics(args, &mut document, &all);
+    let (code, drawn) = add_metrics(args, &selection, &mut document, &all);
     present::print_drawn(&document, cli, drawn)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(code))
 }
 
-/// The metrics of each recording side by side, and their charts, where they are asked for.
+/// The metrics of each recording side by side, and their charts, where they are asked for. Also whether a name that
+/// was chosen is not there, as an exit code.
 fn add_metrics(
     args: &CompareArgs,
+    selection: &Selection,
     document: &mut Document,
     recordings: &[&Recording],
-) -> Result<(), Failure> {
-    if !args.show.all && !args.page.is_wanted() {
-        return Ok(());
+) -> (u8, Result<(), Failure>) {
+    if !selection.is_all() && !selection.is_narrow() && !args.page.is_wanted() {
+        return (0, Ok(()));
     }
     let measure = |one: &&Recording| Analysis::of(&one.trace, &Options::default());
     let analyses: Vec<Analysis> = recordings.iter().map(measure).collect();
     let runs = pictures::recorded(recordings.iter().copied().zip(&analyses));
     let columns: Vec<_> = runs.iter().map(|run| (run.label, run.analysis)).collect();
-    document.tables.push(present::comparison_table(&columns, args.show.all));
-    pictures::write(&args.page, document, &runs)
+    let (selection, code) = selection.checked(document, &analyses);
+    document.tables.extend(present::comparison_table(&columns, &selection));
+    (code, pictures::write(&args.page, document, &runs))
 }

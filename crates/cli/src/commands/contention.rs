@@ -53,7 +53,7 @@ fn title(name: &str) -> String {
     format!("Contention in {name}")
 }
 
-/// What is recorded now is one machine.
+/// A recording made now is of one machine.
 fn refuse_machine(args: &ContentionArgs) -> Result<(), Failure> {
     match args.source.machine {
         Some(_) => Err(Failure::new("--machine chooses from a recording, and this is none")
@@ -62,7 +62,7 @@ fn refuse_machine(args: &ContentionArgs) -> Result<(), Failure> {
     }
 }
 
-/// What was recorded has the locks that it had.
+/// A recording has the locks that it had.
 fn refuse_locks(args: &ContentionArgs) -> Result<(), Failure> {
     match args.locks.locks {
         Some(_) => {
@@ -94,6 +94,7 @@ fn print(
     document.set("recording", "cpus", Cell::count(trace.cpus.into()));
     let window_ns = trace.end_ns.saturating_sub(trace.start_ns);
     document.set("recording", "window", Cell::duration_ns(window_ns));
+    document.summary = pictures::contention_summary(&contention);
     present::describe_contention(&mut document, &contention, args.top);
     if let Some(asked) = &asked {
         let count = asked.iter().filter(|asked| **asked).count();

@@ -7,7 +7,7 @@ use fairground_session::Failure;
 
 use super::kernels::saying;
 use crate::args::{Cli, DoctorArgs};
-use crate::doctor::{ABILITIES, Ability, Examined, Verdict, World, examine};
+use crate::doctor::{ABILITIES, Ability, Examined, Readiness, World, examine};
 use crate::present;
 
 /// When an ability that was asked for is not ready.
@@ -18,7 +18,7 @@ pub(super) fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<ExitCode, Failure> 
     let looked_at = if asked.is_empty() { ABILITIES.iter().collect() } else { asked };
     let examined = examine(&World::here(args.thorough), &looked_at, &mut saying(cli));
     present::print(&document(&examined), cli)?;
-    let all_ready = examined.iter().all(|one| one.verdict() == Verdict::Ready);
+    let all_ready = examined.iter().all(|one| one.verdict() == Readiness::Ready);
     let fine = args.abilities.is_empty() || all_ready;
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::from(NOT_READY) })
 }

@@ -20,7 +20,7 @@ use crate::progress::Progress;
 /// How often it is looked whether a line of progress is due.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What is over sooner needs no estimate, and tells nothing about the rest.
+/// Runs that are over sooner need no estimate, and tell nothing about the rest.
 const ESTIMATED_AFTER: Duration = Duration::from_secs(2);
 
 /// How much an experiment runs.

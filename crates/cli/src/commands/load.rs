@@ -169,7 +169,7 @@ impl Session<'_> {
     }
 }
 
-/// What is seen of a scheduler, row by row.
+/// State of a scheduler, row by row.
 struct Watch {
     /// When it was attached first.
     start: Instant,

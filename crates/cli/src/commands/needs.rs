@@ -6,7 +6,7 @@ use fairground_machine::{
 };
 use fairground_report::{Cell, Column, Table};
 
-/// What stops the object in the simulated machine, its maps, kernel functions and helpers; with `all`, also what is
+/// Reasons why the object cannot run in the simulated machine, its maps, kernel functions and helpers; with `all`, also what is
 /// lacking and not reached. Tables without rows are left out.
 pub(super) fn needs_tables(
     object: &Object,

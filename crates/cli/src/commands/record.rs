@@ -1,7 +1,8 @@
 //! `record`: what this machine's scheduler does, into a file. `convert`: a recording of any kind in another format.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
 
 use fairground_analysis::Options;
@@ -11,6 +12,7 @@ use fairground_scratch::{Folder, free_name};
 use fairground_session::{Failure, parse_time_if};
 use fairground_trace::Trace;
 
+use crate::ERROR_CODE;
 use crate::args::{Cli, ConvertArgs, RecordArgs, SourceArgs};
 use crate::export::{self, ENDS, Form, folder_of};
 use crate::input::find_recording;
@@ -59,7 +61,16 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     if !cli.quiet {
         talk::say(summary(&args.output, recorded, end));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match end {
+        End::Command(status) => ExitCode::from(code_of(status)),
+        End::Duration(_) | End::Signal(_) | End::Failed(_) => ExitCode::SUCCESS,
+    })
+}
+
+/// The exit code of a command as a shell gives it: 128 and the signal where one ended it.
+fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(ERROR_CODE)
 }
 
 /// Ends a recording and writes it in a form that is made of trace-cmd's. A recording that cannot be written so is kept

@@ -14,10 +14,11 @@ use crate::args::{Cli, Per, ReplayArgs};
 use crate::export;
 use crate::input::{find_recording, measuring_options};
 use crate::pictures::{self, Pictured};
-use crate::present;
+use crate::present::{self, Selection};
 use crate::progress::Progress;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let selection = Selection::of(&args.show)?;
     let mut recording = find_recording(&args.recording, &args.source, cli.quiet)?;
     let replay = Replay::of(&recording.name, &recording.trace, &args.machine);
     let (workload, notes) = replay.workload(&recording.trace, &args.sched)?;
@@ -44,10 +45,12 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     let recorded =
         Pictured { label: "recorded", analysis: &original, trace: &recording.trace, numbers: &[] };
     let plan = plan(args, &spec, &workload)?;
-    let compared = compare_all(cli, &title, &plan, args.show.all, (&[recorded], own))?;
+    let compared = compare_all(cli, &title, &plan, &selection, (&[recorded], own))?;
     let Compared { mut document, ran, code } = compared;
     match (&near, replay.own()) {
-        (Some(near), Some(own)) => present::add_nearness(&mut document, &own.spec, near),
+        (Some(near), Some(own)) => {
+            present::add_nearness(&mut document, &own.spec, near, &selection)
+        }
         _ => document.notes.push(format!(
             "not measured: how near a replay comes to this recording; {}",
             replay.why_no_own()
@@ -56,6 +59,9 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     let runs: Vec<_> = std::iter::once(recorded).chain(ran::pictured(&ran)).collect();
+    if !selection.is_narrow() {
+        document.summary = pictures::summary(&runs);
+    }
     let drawn = pictures::write(&args.page, &document, &runs);
     present::print_drawn(&document, cli, drawn)?;
     Ok(code)

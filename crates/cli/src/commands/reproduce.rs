@@ -11,7 +11,7 @@ use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::Path;
 use fairground_realkernel::files::read_text;
-use fairground_report::{Document, Table, TimeUnit};
+use fairground_report::{Cell, Column, Document, Table, TimeUnit};
 use fairground_session::{Failure, Outcome, did_you_mean};
 
 use super::experiment_runs;
@@ -20,7 +20,7 @@ use crate::args::{Cli, ReproduceArgs};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top_of};
 use crate::interrupt;
 use crate::pictures;
-use crate::present;
+use crate::present::{self, Selection};
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -73,11 +73,13 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     }));
     let (mut document, holds) =
         present::experiment_document(&experiment, &figures, &|run| unmade.has(run));
-    let claims =
-        document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
-    document.tables.splice(claims..claims, tables);
+    document.tables.extend(tables);
     made.verdicts.into_iter().for_each(|verdict| document.add_verdict(verdict));
-    document.sections.extend(made.sections);
+    // The experiment's file describes its runs.
+    let mut sections = made.sections;
+    let of_runs = sections.iter_mut().filter(|section| section.name.starts_with("run "));
+    of_runs.flat_map(|section| &mut section.entries).for_each(|entry| entry.is_usual = true);
+    document.sections.extend(sections);
     document.specs.extend(made.specs);
     document.notes.extend(made.notes);
     if is_interrupted {
@@ -143,7 +145,7 @@ impl Unmade {
     }
 }
 
-/// What is kept of a run, without its events.
+/// Figures and tables of a run, without its events.
 struct Finished {
     figures: Figures,
     /// Tables of its own: what its tasks report, its scheduler's variables.
@@ -164,9 +166,12 @@ impl Finished {
         if shows_prints {
             present::printed_notes(&mut made, outcome);
         }
-        let reports = run.reports.then(|| present::reports_table(&run.name, &slices)).flatten();
+        let reports = run.reports.then(|| {
+            let every = Selection::default();
+            present::reports_table(&run.name, &slices, &every).map(Table::as_detail)
+        });
         let variables = present::variables_table(outcome, Some(&run.name));
-        let tables = reports.into_iter().chain(variables).collect();
+        let tables = reports.flatten().into_iter().chain(variables).collect();
         let mut figures = figures_of(outcome, &slices);
         if run.spec.locks.locks.is_some() && outcome.is_recorded() {
             lock_figures(&mut figures, outcome);
@@ -299,7 +304,9 @@ fn list(cli: &Cli) -> Result<ExitCode, Failure> {
     let table = Table::of("experiments", "Experiments", experiments)
         .text("experiment", |(name, ..)| *name)
         .text("title", |(_, experiment, _)| experiment.title.clone())
-        .text("published", |(_, experiment, _)| experiment.source.clone())
+        .column(Column::text("published").as_detail(), |(_, experiment, _)| {
+            Cell::text(&experiment.source)
+        })
         .count("runs", |(.., extent)| extent.simulated + extent.real)
         .duration("simulated_time", TimeUnit::S, |(.., extent)| Some(extent.simulated_ns))
         .count("on_kernels", |(.., extent)| extent.real)

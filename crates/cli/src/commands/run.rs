@@ -11,11 +11,11 @@ use fairground_report::Document;
 use fairground_session::{Failure, Outcome, RunPlan, one_scheduler, one_variant};
 
 use super::ran;
-use crate::args::{Cli, RunArgs, ShowArgs};
+use crate::args::{Cli, Per, RunArgs};
 use crate::export::{self, ENDS, Form};
 use crate::input::{find_workload, measuring_options};
 use crate::pictures;
-use crate::present;
+use crate::present::{self, Selection};
 use crate::progress::Progress;
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -23,6 +23,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
     }
+    let selection = Selection::of(&args.show)?;
     one_scheduler(&args.run.scheduler, &args.run.target)?;
     one_variant(&args.run.scheduler.set)?;
     let form = args.trace.as_deref().map(form_of_trace).transpose()?;
@@ -60,34 +61,41 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     present::loader_notes(&mut document, outcome);
     document.notes.extend(ran.notes.iter().cloned());
     document.notes.extend(outcome.numbers_note.clone());
-    add_tables(&mut document, outcome, &args.show);
+    let (selection, chosen) = selection.checked(&mut document, [&outcome.analysis]);
+    add_tables(&mut document, outcome, args.show.per, &selection);
+    if !selection.is_narrow() && outcome.is_recorded() {
+        document.summary = pictures::summary(&ran::pictured(&ran));
+    }
     let drawn = pictures::write(&args.page, &document, &ran::pictured(&ran));
     present::print_drawn(&document, cli, drawn)?;
-    Ok(ran::exit_code(&ran, outcome.exit_code()))
+    Ok(ran::exit_code(&ran, outcome.exit_code().max(chosen)))
 }
 
-fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
+fn add_tables(document: &mut Document, outcome: &Outcome, per: Per, selection: &Selection) {
     // Nothing ran: the verdict says why.
     if outcome.not_started() {
         return;
     }
-    document.tables.extend(present::accounting_table(outcome));
+    if !selection.is_narrow() {
+        document.tables.extend(present::accounting_table(outcome));
+    }
     let ring = RingReport::of(&outcome.trace);
-    let ring = ring.map(|ring| present::ring_table(&ring, outcome.instruction_ns()));
-    let playback = present::playback_table(&Playback::of(&outcome.trace));
+    let ring =
+        ring.and_then(|ring| present::ring_table(&ring, outcome.instruction_ns(), selection));
+    let playback = present::playback_table(&Playback::of(&outcome.trace), selection);
     if !outcome.is_recorded() {
         document.tables.extend(ring.into_iter().chain(playback));
         return;
     }
-    document.tables.push(present::machine_table(&outcome.analysis, show.all));
-    document.tables.push(present::tasks_table(&outcome.analysis, show.per));
-    if show.all {
-        document.tables.push(present::figures_table(&outcome.analysis, show.per));
+    document.tables.extend(present::machine_table(&outcome.analysis, selection));
+    document.tables.extend(present::tasks_table(&outcome.analysis, per, selection));
+    if selection.is_all() {
+        document.tables.push(present::figures_table(&outcome.analysis, per, selection));
     }
     let reports = SliceReports::of(&outcome.trace, UserTime::Exact);
-    document.tables.extend(present::reports_table("Reports of the program", &reports));
+    document.tables.extend(present::reports_table("Reports of the program", &reports, selection));
     document.tables.extend(ring.into_iter().chain(playback));
-    document.tables.extend(present::intervals_table(&outcome.analysis));
+    document.tables.extend(present::intervals_table(&outcome.analysis, selection));
     document.tables.extend(present::variables_table(outcome, None));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
 }

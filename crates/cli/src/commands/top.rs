@@ -107,7 +107,7 @@ fn simulated(cli: &Cli, args: &TopArgs, name: &str, interval_ns: u64) -> Result<
     shown.map(|()| ExitCode::SUCCESS)
 }
 
-/// What was changed by keys, as flags.
+/// Changes made by keys, as flags.
 fn tell_changes(name: &str, changes: &[Vec<String>]) {
     if changes.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What a user may want, and what it needs.
+//! Abilities that a user may want, and the checks that each needs.
 
 use super::Check;
 use super::checks::{host, simulator, terminal, toolchain, virtual_machine};
@@ -10,7 +10,7 @@ pub(crate) struct Ability {
     pub(crate) name: &'static str,
     /// Whose commands it is for.
     pub(crate) what: &'static str,
-    /// What must be there, all of it.
+    /// The checks that must all succeed.
     pub(super) needs: &'static [&'static Check],
 }
 

@@ -1,4 +1,4 @@
-//! What a machine can do with fairground, found out by trying.
+//! Finds out by trying what a machine can do with fairground.
 //!
 //! An [`Ability`] is a function of fairground that depends on the machine. It requires checks, and each [`Check`]
 //! tests one property of a [`World`]: this machine, or one that a test made. A new ability is a line of [`ABILITIES`];
@@ -17,7 +17,7 @@ pub(crate) use world::World;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum Readiness {
     /// It was tried, and works.
     Ready,
     /// It could not be tried.
@@ -26,42 +26,42 @@ pub(crate) enum Verdict {
     Missing,
 }
 
-impl Verdict {
+impl Readiness {
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Verdict::Ready => "ready",
-            Verdict::NotMeasured => "not measured",
-            Verdict::Missing => "missing",
+            Readiness::Ready => "ready",
+            Readiness::NotMeasured => "not measured",
+            Readiness::Missing => "missing",
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) verdict: Verdict,
-    /// What is there, or why it does not work.
+    pub(crate) verdict: Readiness,
+    /// The part that is there, or why it does not work.
     pub(crate) found: String,
-    /// What to do about it: a command, or a sentence where no command does it.
+    /// The remedy: a command, or a sentence where no command does it.
     pub(crate) remedy: Option<String>,
 }
 
 impl Finding {
     fn ready(found: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Ready, found: found.into(), remedy: None }
+        Self { verdict: Readiness::Ready, found: found.into(), remedy: None }
     }
 
     fn missing(found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Missing, found: found.into(), remedy: Some(remedy.into()) }
+        Self { verdict: Readiness::Missing, found: found.into(), remedy: Some(remedy.into()) }
     }
 
     fn not_measured(found: impl Into<String>) -> Self {
-        Self { verdict: Verdict::NotMeasured, found: found.into(), remedy: None }
+        Self { verdict: Readiness::NotMeasured, found: found.into(), remedy: None }
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Check {
-    /// What is checked: `clang`, `tracefs`.
+    /// The part that is checked: `clang`, `tracefs`.
     pub(crate) name: &'static str,
     /// Tests one property of a machine.
     test: fn(&World) -> Finding,
@@ -78,9 +78,9 @@ pub(crate) struct Examined {
 
 impl Examined {
     /// As bad as the worst of its checks.
-    pub(crate) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Readiness {
         let all = self.findings.iter().map(|(_, finding)| finding.verdict);
-        all.max().unwrap_or(Verdict::NotMeasured)
+        all.max().unwrap_or(Readiness::NotMeasured)
     }
 }
 

@@ -11,7 +11,7 @@ use fairground_realkernel::packages::{Cache, Cached};
 use tempfile::TempDir;
 
 use super::world::Booted;
-use super::{ABILITIES, Ability, Examined, Verdict, World, examine};
+use super::{ABILITIES, Ability, Examined, Readiness, World, examine};
 
 const ROOT: &str = "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n";
 const USER: &str = "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
@@ -26,7 +26,7 @@ const QEMU: &str = r#"[ "$1" = --version ] || [ "$3" = --version ] && { echo "QE
 echo "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"
 "#;
 
-/// What a kernel says of itself: 7.2 has sched_ext, 6.1 has none, 9.9 ends in the middle.
+/// A kernel's description of itself: 7.2 has sched_ext, 6.1 has none, 9.9 ends in the middle.
 fn describes(kernel: &str) -> Booted {
     let info = |sched_ext| KernelInfo {
         release: format!("{kernel}.13"),
@@ -151,7 +151,7 @@ impl Place {
     }
 
     /// Of one ability: its verdict, and all that was found and advised.
-    fn of(&mut self, ability: &str) -> (Verdict, String) {
+    fn of(&mut self, ability: &str) -> (Readiness, String) {
         // What was booted before is another machine's.
         self.world.booted = OnceCell::new();
         let ability = Ability::find(ability).expect("it is known");
@@ -162,7 +162,7 @@ impl Place {
         (examined.verdict(), said.collect())
     }
 
-    fn is(&mut self, ability: &str, verdict: Verdict, words: &[&str]) {
+    fn is(&mut self, ability: &str, verdict: Readiness, words: &[&str]) {
         let (found, said) = self.of(ability);
         assert_eq!(found, verdict, "{ability}: {said}");
         for word in words {
@@ -188,7 +188,7 @@ fn a_bare_machine_simulates_and_is_told_how_to_get_the_rest() {
     ];
     assert_eq!(verdicts, expected);
     for (check, finding) in examined.iter().flat_map(|one| &one.findings) {
-        let is_missing = finding.verdict == Verdict::Missing;
+        let is_missing = finding.verdict == Readiness::Missing;
         assert_eq!(finding.remedy.is_some(), is_missing, "{check}: {finding:?}");
     }
 }
@@ -196,43 +196,43 @@ fn a_bare_machine_simulates_and_is_told_how_to_get_the_rest() {
 #[test]
 fn a_machine_with_everything_is_ready_for_everything() {
     for one in Place::full().examine() {
-        assert_eq!(one.verdict(), Verdict::Ready, "{}: {:?}", one.ability.name, one.findings);
+        assert_eq!(one.verdict(), Readiness::Ready, "{}: {:?}", one.ability.name, one.findings);
     }
 }
 
 #[test]
 fn what_is_missing_is_installed_by_the_machines_own_package_manager() {
     let mut place = Place::bare(USER);
-    place.is("build", Verdict::Missing, &["-> install clang 16 or newer"]);
-    place.is("vm", Verdict::Missing, &["-> install QEMU 10 or newer", "--kernel PATH"]);
+    place.is("build", Readiness::Missing, &["-> install clang 16 or newer"]);
+    place.is("vm", Readiness::Missing, &["-> install QEMU 10 or newer", "--kernel PATH"]);
     place.program("dnf", "exit 1\n");
-    place.is("build", Verdict::Missing, &["-> sudo dnf install clang\n", "libbpf-devel"]);
-    place.is("vm", Verdict::Missing, &["-> sudo dnf install qemu-system-x86\n", "--kernel PATH"]);
+    place.is("build", Readiness::Missing, &["-> sudo dnf install clang\n", "libbpf-devel"]);
+    place.is("vm", Readiness::Missing, &["-> sudo dnf install qemu-system-x86\n", "--kernel PATH"]);
     let mut debian = Place::bare(ROOT);
     debian.apt(0, "");
-    debian.is("build", Verdict::Missing, &["-> apt-get install clang-19\n", "libbpf-dev"]);
-    debian.is("vm", Verdict::Missing, &["-> fairground kernels fetch 6.1 newest"]);
-    debian.is("vm-load", Verdict::Missing, &["-> fairground kernels fetch newest"]);
-    debian.is("fetch", Verdict::Ready, &["a file came"]);
+    debian.is("build", Readiness::Missing, &["-> apt-get install clang-19\n", "libbpf-dev"]);
+    debian.is("vm", Readiness::Missing, &["-> fairground kernels fetch 6.1 newest"]);
+    debian.is("vm-load", Readiness::Missing, &["-> fairground kernels fetch newest"]);
+    debian.is("fetch", Readiness::Ready, &["a file came"]);
     // Root of a container may do little, and needs no sudo to install.
     let mut confined = Place::bare("Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n");
     confined.apt(0, "");
-    confined.is("build", Verdict::Missing, &["-> apt-get install clang-19\n"]);
+    confined.is("build", Readiness::Missing, &["-> apt-get install clang-19\n"]);
 }
 
 #[test]
 fn a_compiler_counts_when_it_compiles_a_scheduler() {
     let mut place = Place::bare(USER);
     place.toolchain("[ \"$1\" = -dumpversion ] && { echo 14.0.6; exit; }\n");
-    place.is("build", Verdict::Missing, &["no clang 16 or newer", "nothing to compile it with"]);
+    place.is("build", Readiness::Missing, &["no clang 16 or newer", "nothing to compile it with"]);
     let no_target = "[ \"$1\" = -dumpversion ] && { echo 19.1.7; exit; }\n\
         echo 'error: unable to create target: bpfel' >&2; exit 1\n";
     place.toolchain(no_target);
-    place.is("build", Verdict::Missing, &["version 19", "unable to create target: bpfel"]);
+    place.is("build", Readiness::Missing, &["version 19", "unable to create target: bpfel"]);
     place.toolchain(CLANG);
-    place.is("build", Verdict::Ready, &["version 19: clang-19", "bytes of object"]);
+    place.is("build", Readiness::Ready, &["version 19: clang-19", "bytes of object"]);
     fs::remove_file(place.path("usr/include/bpf/bpf_helpers.h")).expect("removed");
-    place.is("build", Verdict::Missing, &["no bpf/bpf_helpers.h"]);
+    place.is("build", Readiness::Missing, &["no bpf/bpf_helpers.h"]);
 }
 
 #[test]
@@ -240,11 +240,11 @@ fn a_compiler_by_name_is_that_compiler() {
     let mut place = Place::bare(USER);
     place.toolchain(CLANG);
     place.world.clang = Some(place.path("bin/clang-19").display().to_string());
-    place.is("build", Verdict::Ready, &["named by FAIRGROUND_CLANG"]);
+    place.is("build", Readiness::Ready, &["named by FAIRGROUND_CLANG"]);
     place.world.clang = Some("/nowhere/clang".to_owned());
     place.is(
         "build",
-        Verdict::Missing,
+        Readiness::Missing,
         &["/nowhere/clang is not a clang", "unset FAIRGROUND_CLANG"],
     );
 }
@@ -253,71 +253,71 @@ fn a_compiler_by_name_is_that_compiler() {
 fn the_archive_counts_when_a_file_comes() {
     let mut place = Place::bare(ROOT);
     place.apt(100, "E: Temporary failure resolving deb.debian.org");
-    place.is("fetch", Verdict::Missing, &["Temporary failure resolving", "apt's proxy"]);
+    place.is("fetch", Readiness::Missing, &["Temporary failure resolving", "apt's proxy"]);
     fs::remove_file(place.path("usr/lib/apt/apt-helper")).expect("removed");
-    place.is("fetch", Verdict::NotMeasured, &["no apt-helper"]);
+    place.is("fetch", Readiness::NotMeasured, &["no apt-helper"]);
     fs::remove_file(place.path("usr/share/keyrings/debian-archive-keyring.gpg")).expect("removed");
-    place.is("fetch", Verdict::Missing, &["apt-get install debian-archive-keyring"]);
+    place.is("fetch", Readiness::Missing, &["apt-get install debian-archive-keyring"]);
 }
 
 #[test]
 fn qemu_must_be_new_enough_and_a_kernel_whole() {
     let mut place = Place::full();
     place.program("qemu-system-x86_64", "echo 'QEMU emulator version 7.2.22 (Debian)'\n");
-    place.is("vm", Verdict::Missing, &["version 7.2.22: it takes 10 or newer", "kernels fetch"]);
+    place.is("vm", Readiness::Missing, &["version 7.2.22: it takes 10 or newer", "kernels fetch"]);
     place.program("qemu-system-x86_64", QEMU);
-    place.is("vm", Verdict::Ready, &["10.0.2: ", "7.2 in ", "7.2.13"]);
+    place.is("vm", Readiness::Ready, &["10.0.2: ", "7.2 in ", "7.2.13"]);
     place.file("cache/kernels/7.2/vmlinuz", "cut off");
-    place.is("vm", Verdict::Missing, &["none in "]);
-    place.is("vm-load", Verdict::Missing, &["none is here", "kernels fetch newest"]);
+    place.is("vm", Readiness::Missing, &["none in "]);
+    place.is("vm-load", Readiness::Missing, &["none is here", "kernels fetch newest"]);
     place.kernel("6.1");
-    place.is("vm", Verdict::Ready, &["6.1.13"]);
-    place.is("vm-load", Verdict::Missing, &["6.1.13, has none", "kernels fetch newest"]);
+    place.is("vm", Readiness::Ready, &["6.1.13"]);
+    place.is("vm-load", Readiness::Missing, &["6.1.13, has none", "kernels fetch newest"]);
     place.kernel("9.9");
-    place.is("vm", Verdict::Missing, &["kernel panicked: no init ->", "kernels boot newest"]);
-    place.is("vm-load", Verdict::NotMeasured, &["did not boot"]);
+    place.is("vm", Readiness::Missing, &["kernel panicked: no init ->", "kernels boot newest"]);
+    place.is("vm-load", Readiness::NotMeasured, &["did not boot"]);
 }
 
 #[test]
 fn kvm_counts_when_a_kernel_boots_under_it() {
     let mut place = Place::full();
-    place.is("kvm", Verdict::Ready, &["7.2 boots under it"]);
+    place.is("kvm", Readiness::Ready, &["7.2 boots under it"]);
     let stops = QEMU.replace("VFS: Unable", "Attempted to kill init! Unable");
     place.program("qemu-system-x86_64", &stops);
-    place.is("kvm", Verdict::Missing, &["does not boot under it"]);
+    place.is("kvm", Readiness::Missing, &["does not boot under it"]);
     fs::remove_dir_all(place.path("cache")).expect("removed");
-    place.is("kvm", Verdict::NotMeasured, &["only a kernel that boots"]);
+    place.is("kvm", Readiness::NotMeasured, &["only a kernel that boots"]);
     fs::remove_file(place.path("dev/kvm")).expect("removed");
-    place.is("kvm", Verdict::Missing, &["there is no ", "nested"]);
+    place.is("kvm", Readiness::Missing, &["there is no ", "nested"]);
 }
 
 #[test]
 fn recording_takes_rights_and_a_tracefs() {
     let mut place = Place::full();
-    place.is("record", Verdict::Ready, &["sys/kernel/tracing, writable"]);
+    place.is("record", Readiness::Ready, &["sys/kernel/tracing, writable"]);
     fs::remove_file(place.path("sys/kernel/tracing/README")).expect("removed");
-    place.is("record", Verdict::NotMeasured, &["not mounted yet"]);
+    place.is("record", Readiness::NotMeasured, &["not mounted yet"]);
     place.file("proc/self/status", USER);
-    place.is("record", Verdict::Missing, &["run it with sudo"]);
+    place.is("record", Readiness::Missing, &["run it with sudo"]);
     place.file(".dockerenv", "");
-    place.is("record", Verdict::Missing, &["--privileged"]);
+    place.is("record", Readiness::Missing, &["--privileged"]);
     place.file("proc/self/status", ROOT);
     fs::remove_dir_all(place.path("sys/kernel/tracing")).expect("removed");
-    place.is("record", Verdict::Missing, &["does not exist"]);
+    place.is("record", Readiness::Missing, &["does not exist"]);
 }
 
 #[test]
 fn attaching_takes_a_kernel_with_sched_ext_that_is_free() {
     let mut place = Place::full();
-    place.is("load", Verdict::Ready, &["no scheduler is attached"]);
+    place.is("load", Readiness::Ready, &["no scheduler is attached"]);
     place.file("sys/kernel/sched_ext/state", "enabled\n");
     place.file("sys/kernel/sched_ext/root/ops", "lavd_1.0\n");
-    place.is("load", Verdict::Missing, &["`lavd_1.0` is in charge"]);
+    place.is("load", Readiness::Missing, &["`lavd_1.0` is in charge"]);
     fs::remove_dir_all(place.path("sys/kernel/sched_ext")).expect("removed");
-    place.is("load", Verdict::Missing, &["6.1.0-test, has none", "--on vm:newest"]);
+    place.is("load", Readiness::Missing, &["6.1.0-test, has none", "--on vm:newest"]);
     // Without /sys nothing is known of the kernel.
     fs::remove_dir_all(place.path("sys/kernel")).expect("removed");
-    place.is("load", Verdict::Missing, &["no folder /sys/kernel", "mount -t sysfs"]);
+    place.is("load", Readiness::Missing, &["no folder /sys/kernel", "mount -t sysfs"]);
 }
 
 #[test]
@@ -347,8 +347,8 @@ fn without_the_time_for_it_nothing_is_booted() {
     let mut place = Place::full();
     place.world.thorough = false;
     place.world.boot = |_| panic!("a kernel is booted");
-    place.is("vm", Verdict::Ready, &["7.2"]);
-    place.is("vm-load", Verdict::NotMeasured, &["without its configuration"]);
+    place.is("vm", Readiness::Ready, &["7.2"]);
+    place.is("vm-load", Readiness::NotMeasured, &["without its configuration"]);
     let kernel = place.world.kernels().pop().expect("a kernel");
     let config = kernel.image.with_file_name("config");
     // As if it had been fetched so.
@@ -357,7 +357,7 @@ fn without_the_time_for_it_nothing_is_booted() {
         std::fs::remove_file(config.with_file_name("files.json")).expect("removed");
     };
     fetched("CONFIG_SMP=y\n");
-    place.is("vm-load", Verdict::Missing, &["7.2, has none"]);
+    place.is("vm-load", Readiness::Missing, &["7.2, has none"]);
     fetched("CONFIG_SMP=y\nCONFIG_SCHED_CLASS_EXT=y\n");
-    place.is("vm-load", Verdict::Ready, &["7.2: CONFIG_SCHED_CLASS_EXT=y"]);
+    place.is("vm-load", Readiness::Ready, &["7.2: CONFIG_SCHED_CLASS_EXT=y"]);
 }

@@ -14,7 +14,7 @@ use fairground_realkernel::vm::VmConfig;
 
 use crate::commands::kernels::describe;
 
-/// What a kernel says of itself, or why it did not come so far.
+/// A kernel's description of itself, or why it did not boot so far.
 pub(super) type Booted = Result<KernelInfo, String>;
 
 /// The guest's time for a kernel to describe itself, ns.
@@ -40,7 +40,7 @@ pub(crate) struct World {
     /// Whether a folder is a mounted tracefs.
     pub(crate) is_tracefs: fn(&Path) -> bool,
     pub(super) boot: fn(&VmConfig) -> Booted,
-    /// What the newest kernel said: it is booted once.
+    /// The newest kernel's description of itself: it is booted once.
     pub(super) booted: OnceCell<Option<Booted>>,
 }
 
@@ -83,7 +83,7 @@ impl World {
         Some(VmConfig::new(self.qemu().ok()?, self.kernels().pop()?, 1))
     }
 
-    /// What the newest kernel says of itself in a virtual machine; `None` where there is nothing to boot.
+    /// The newest kernel's description of itself in a virtual machine; `None` where there is nothing to boot.
     pub(super) fn booted(&self) -> &Option<Booted> {
         self.booted.get_or_init(|| self.newest_machine().map(|machine| (self.boot)(&machine)))
     }

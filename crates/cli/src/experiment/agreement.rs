@@ -35,7 +35,7 @@ pub(crate) struct Agreement {
 pub(crate) struct Tolerance {
     /// The metric's key without its group.
     pub(crate) metric: String,
-    /// What a reader calls it.
+    /// Its label.
     pub(crate) label: String,
     /// Percent of the real kernel's figure.
     pub(crate) percent: f64,

@@ -5,7 +5,7 @@
 pub(crate) struct AgreementCell {
     pub(crate) point: String,
     pub(crate) group: String,
-    /// What a reader calls the metric.
+    /// The metric's label.
     pub(crate) label: String,
     /// The real kernel's figure, the median of its starts.
     pub(crate) real: Option<f64>,
@@ -33,7 +33,7 @@ pub(crate) enum CellVerdict {
     NotMeasured(&'static str),
 }
 
-/// What all cells come to.
+/// Number of cells by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Cells within the tolerance.

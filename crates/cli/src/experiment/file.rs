@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fairground_session::{Failure, RunSpec, check_version, did_you_mean};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
 use super::entry::{RunEntry, UserTimeEntry};
@@ -29,9 +29,9 @@ pub(crate) struct Experiment {
     pub(crate) title: String,
     /// Where the published result stands.
     pub(crate) source: String,
-    /// What was asked, and what to know before reading the figures.
+    /// The question, and how to read the figures.
     pub(crate) about: String,
-    /// What holds for every run that does not say otherwise.
+    /// Keys of every run that does not have its own.
     #[serde(default)]
     defaults: Defaults,
     #[serde(default, rename = "run")]
@@ -89,7 +89,7 @@ pub(crate) struct Run {
     pub(crate) user_time: UserTimeEntry,
     /// The run or given figures beside which its figures are shown as changes.
     pub(crate) against: Option<String>,
-    /// What is run.
+    /// The run's options.
     pub(crate) spec: RunSpec,
 }
 
@@ -119,25 +119,42 @@ pub(crate) struct Table {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
     pub(crate) metric: String,
-    /// What the reader calls it.
+    /// Its label.
     pub(crate) label: String,
     #[serde(default = "super::entry::two")]
     pub(crate) decimals: u8,
 }
 
-/// Something that must be so: a metric of a run lies within bounds, absolute or relative to another column.
+/// Something that must be so: a metric of runs lies within bounds, absolute or relative to another column.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
     pub(crate) say: String,
-    pub(crate) run: String,
+    /// The runs of which it must hold.
+    #[serde(rename = "run", deserialize_with = "one_or_several")]
+    pub(crate) runs: Vec<String>,
     pub(crate) metric: String,
     /// Bounds of the mean; relative ones when `of` is there.
     pub(crate) within: Range,
-    /// The column to whose mean the bounds are a ratio.
-    pub(crate) of: Option<String>,
+    /// The columns to whose means the bounds are a ratio: one for all runs, or one for each.
+    #[serde(default, deserialize_with = "one_or_several")]
+    pub(crate) of: Vec<String>,
     /// Why it does not hold, where that is known and explained: the claim is shown, and does not fail the experiment.
     pub(crate) known_gap: Option<String>,
+}
+
+/// A name, or a list of names.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Names {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Names::deserialize(deserializer)? {
+        Names::One(name) => vec![name],
+        Names::Several(names) => names,
+    })
 }
 
 /// Refuses the first name that is not among the known ones, with the one that is most like it, or all of them.
@@ -210,7 +227,7 @@ impl Experiment {
             || published.any(|given| given.values.contains_key(point))
     }
 
-    /// What decides whether a simulation agrees with a real kernel.
+    /// Tolerances and gaps by which a simulation agrees with a real kernel.
     pub(crate) fn rules(&self) -> Rules<'_> {
         Rules {
             tolerances: &self.tolerances,
@@ -297,7 +314,8 @@ impl Experiment {
         self.check_matrices(file)?;
         let tops = self.tops.iter().flat_map(|t| t.columns.iter());
         let columns = self.tables.iter().flat_map(|t| t.columns.iter()).chain(tops);
-        let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
+        self.check_claims(file)?;
+        let claims = self.claims.iter().flat_map(|c| c.of.iter().chain(&c.runs));
         let others = self.runs.iter().filter_map(|run| run.against.as_ref());
         let ends = self.powers.iter().flat_map(|p| [&p.low, &p.high]);
         let used = columns.chain(claims).chain(ends).chain(others);
@@ -314,6 +332,20 @@ impl Experiment {
         }
         self.check_agreements(file)?;
         self.runs().map(drop)
+    }
+
+    /// A claim is about runs, and is relative to as many columns as it has runs, to one, or to none.
+    fn check_claims(&self, file: &str) -> Result<(), Failure> {
+        let is_odd =
+            |c: &&Claim| c.runs.is_empty() || (c.of.len() > 1 && c.of.len() != c.runs.len());
+        let Some(claim) = self.claims.iter().find(is_odd) else { return Ok(()) };
+        Err(Failure::new(format_args!(
+            "{file}: the claim `{}` has {} in `run` and {} in `of`",
+            claim.say,
+            claim.runs.len(),
+            claim.of.len()
+        ))
+        .help("name at least one run, and one column in `of` for all of them or one for each"))
     }
 
     fn sweep_names(&self) -> impl Iterator<Item = &str> {

@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for Locks {
     }
 }
 
-/// What an entry is called, its locks, and which other one it is compared with.
+/// Name of an entry, its locks, and the entry that it is compared with.
 pub(super) type Parts<'e> = (&'e mut String, &'e mut Option<Locks>, &'e mut Option<String>);
 
 /// In the place of an entry with a list one for each model, called after it, and each but the first beside the first.

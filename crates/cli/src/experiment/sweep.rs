@@ -20,9 +20,9 @@ pub(crate) struct Point {
     pub(super) cpus: Option<u32>,
     /// Length, where the point has its own.
     duration: Option<String>,
-    /// What matrices without a metric of their own show of it.
+    /// Metric that matrices without one of their own show.
     pub(crate) metric: Option<String>,
-    /// What the row of such a matrix is called, with the unit of the metric; absent: as the point.
+    /// Label of its row in such a matrix, with the unit of the metric; absent: as the point.
     pub(crate) label: Option<String>,
     /// Decimals of that metric.
     pub(crate) decimals: Option<u8>,
@@ -38,7 +38,7 @@ pub(crate) struct Sweep {
     /// as its words say.
     #[serde(default)]
     pub(super) starts: Vec<String>,
-    /// What the workload's locks are; with a list there is a sweep for each.
+    /// Model of the workload's locks; with a list there is a sweep for each.
     pub(super) locks: Option<Locks>,
     /// The sweep to whose runs the changes are relative.
     pub(super) against: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Matrix {
     pub(crate) decimals: u8,
 }
 
-/// What a run or a given figure at a point is called.
+/// Name of a run or of a given figure at a point.
 pub(crate) fn at_point(name: &str, point: &str) -> String {
     format!("{name} {point}")
 }
@@ -80,7 +80,7 @@ impl Sweep {
         self.points.as_ref().is_none_or(|points| points.iter().any(|name| name == point))
     }
 
-    /// What its runs at a point are called, one for each start; the first has the plain name.
+    /// Names of its runs at a point, one for each start; the first has the plain name.
     pub(crate) fn names_at(&self, point: &str) -> Vec<String> {
         let plain = at_point(&self.name, point);
         let others = self.starts.iter().skip(1).map(|start| format!("{plain}, start {start}"));

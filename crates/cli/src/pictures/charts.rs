@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
-use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Shape};
+use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Marks, Shape};
 use fairground_report::{Cell, Column, Table};
 
 use super::{Pictured, grouped};
@@ -54,7 +54,7 @@ fn chart_of(
     (id, title, definition): (&str, &str, &str),
     axis: Axis,
     (value, cell): (Figure, fn(f64) -> Cell),
-    reference: Option<Figure>,
+    reference: Option<(&str, Figure)>,
 ) -> Chart {
     let mut rows = rows(runs);
     let left_out = rows.len().saturating_sub(TASKS_MAX);
@@ -63,13 +63,13 @@ fn chart_of(
     let mut table = Table::of("chart-rows", "", &rows).text("task", |row| row.label.as_str());
     for (column, run) in runs.iter().enumerate() {
         let of = |row: &Row<'_>| row.figures[column].and_then(value);
-        series.push(BarSeries::new(run.label, rows.iter().map(of).collect()));
+        let marks = reference.map(|(name, reference)| {
+            let of = |row: &Row<'_>| row.figures[column].and_then(reference);
+            Marks { name: name.to_owned(), values: rows.iter().map(of).collect() }
+        });
+        series
+            .push(BarSeries { marks, ..BarSeries::new(run.label, rows.iter().map(of).collect()) });
         table = table.column(Column::mixed(run.label), |row| Cell::known(of(row), cell));
-    }
-    if let Some(reference) = reference {
-        let first = |row: &Row<'_>| row.figures.iter().flatten().next().and_then(|f| reference(f));
-        let fair = BarSeries::new("fair share", rows.iter().map(first).collect());
-        series.push(BarSeries { is_reference: true, ..fair });
     }
     let categories = rows.iter().map(|row| row.label.clone()).collect();
     let bars = Bars { axis, categories, series, arrangement: Arrangement::Beside };
@@ -103,15 +103,15 @@ fn tasks_and_time(runs: &[Pictured<'_>]) -> String {
 /// CPU share of each task beside its fair share.
 pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
     let definition = "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark \
-                      across is the fair share: what an ideal machine gives that divides its time \
+                      across each bar is the fair share: what an ideal machine gives that divides its time \
                       by weight at every instant among those who want it \
-                      (docs/reference/metrics/fluid_share.md), in the first run that has the task.";
+                      (docs/reference/metrics/fluid_share.md), in the same run.";
     Some(chart_of(
         runs,
         ("shares", "Who got the CPU", definition),
         Axis::linear("share of one CPU", "%"),
         (Figures::cpu_share_percent, |percent| Cell::percent(percent, 2)),
-        Some(Figures::fluid_share_percent),
+        Some(("fair share", Figures::fluid_share_percent)),
     ))
 }
 
@@ -128,10 +128,10 @@ pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
     ))
 }
 
-/// What the scheduler's program executed; `None` where no run counted.
+/// Instructions that the scheduler's program executed; `None` where no run counted.
 pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
-    type Part = fn(&PolicyCost) -> Instructions;
-    const PARTS: [(&str, Part); 3] = [
+    type CostOf = fn(&PolicyCost) -> Instructions;
+    const PARTS: [(&str, CostOf); 3] = [
         ("a switch", |cost| cost.switch),
         ("a wake-up", |cost| cost.wakeup),
         ("a tick", |cost| cost.tick),
@@ -141,7 +141,7 @@ pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
     if costs.iter().all(Option::is_none) {
         return None;
     }
-    let mean = |cost: &Option<&PolicyCost>, part: Part| cost.and_then(|cost| part(cost).mean());
+    let mean = |cost: &Option<&PolicyCost>, part: CostOf| cost.and_then(|cost| part(cost).mean());
     let mut series = Vec::new();
     let mut table = Table::of("chart-rows", "", PARTS).text("on", |(name, _)| *name);
     for (run, cost) in runs.iter().zip(&costs) {

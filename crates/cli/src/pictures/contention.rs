@@ -20,7 +20,6 @@ pub(crate) fn write_contention(
 ) -> Result<(), Failure> {
     write_page(args, || Page {
         command: command_line(std::env::args()),
-        answers: answers(contention),
         overview: None,
         charts: [waits(contention), points(contention)].into_iter().flatten().collect(),
         document: document.clone(),
@@ -28,7 +27,7 @@ pub(crate) fn write_contention(
 }
 
 /// Where tasks wait most in a sentence: other than in plain sleep, if they do.
-fn answers(contention: &Contention) -> Vec<String> {
+pub(crate) fn contention_summary(contention: &Contention) -> Vec<String> {
     let counted = format!(
         "{} switches; {} waits for locks.",
         grouped(contention.switches),
@@ -112,8 +111,8 @@ fn sites_chart(id: &str, title: &str, runs: &[(&str, Vec<&Site>)]) -> Option<Cha
 
 fn bars(sites: &[&Site]) -> Bars {
     let shown = &sites[..sites.len().min(BARS_MAX)];
-    type Part = fn(&HolderTime) -> u64;
-    let parts: [(&str, Part); 4] = [
+    type TimeOf = fn(&HolderTime) -> u64;
+    let parts: [(&str, TimeOf); 4] = [
         ("holder runs", |holder| holder.running_ns),
         ("holder waits for a CPU", |holder| holder.runnable_ns),
         ("holder sleeps", |holder| holder.sleeping_ns),

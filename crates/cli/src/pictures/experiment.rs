@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use fairground_report::page::{
     Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape,
 };
-use fairground_report::{Cell, Document, Table};
+use fairground_report::{Document, Table};
 use fairground_session::Failure;
 
 use super::{command_line, write_page};
 use crate::args::PageArgs;
 use crate::experiment::{Experiment, FigureRow, Figures, Matrix, Sample};
 
-/// What an experiment measured, by the name of a run or of a published column.
+/// Figures of an experiment by the name of a run or of a published column.
 type Measured = BTreeMap<String, Figures>;
 
 /// Writes the page of an experiment, where one was asked for.
@@ -35,32 +35,11 @@ fn page(document: &Document, experiment: &Experiment, figures: &Measured) -> Pag
     });
     Page {
         command: command_line(std::env::args()),
-        answers: answers(document),
         overview: claims(document),
         // A matrix says at a glance what the tables have one by one.
         charts: matrices.chain(tables).collect(),
         document: document.clone(),
     }
-}
-
-/// Which claims hold, in a sentence; then what the experiment is about, its first paragraph.
-fn answers(document: &Document) -> Vec<String> {
-    let mut answers = Vec::new();
-    if let Some(table) = document.table("claims") {
-        let words = ["agrees", "known gap", "disagrees", "not measured"];
-        let counts = words.map(|word| {
-            let has = |row: &&Vec<Cell>| row.first() == Some(&Cell::text(word));
-            (word, table.rows.iter().filter(has).count())
-        });
-        let said: Vec<String> = counts
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(word, count)| format!("{count} × {word}"))
-            .collect();
-        answers.push(format!("Of {} claims: {}.", table.rows.len(), said.join(", ")));
-    }
-    answers.extend(document.notes.first().cloned());
-    answers
 }
 
 /// The claims with their verdicts.

@@ -10,8 +10,9 @@ mod plots;
 mod timeline;
 mod virtual_time;
 
-pub(crate) use contention::write_contention;
+pub(crate) use contention::{contention_summary, write_contention};
 pub(crate) use experiment::write_experiment;
+pub(crate) use overview::summary;
 pub(crate) use plots::prepare;
 
 use std::path::Path;
@@ -92,7 +93,6 @@ fn page(document: &Document, runs: &[Pictured<'_>]) -> Page {
     ];
     Page {
         command: command_line(std::env::args()),
-        answers: overview::answers(runs),
         overview: overview::overview(runs),
         charts: charts.iter().filter_map(|chart| chart(runs)).collect(),
         document: document.clone(),
@@ -112,7 +112,7 @@ fn grouped(count: u64) -> String {
     text
 }
 
-/// What was typed, so that a shell takes it again.
+/// The command line, quoted so that a shell takes it again.
 pub(crate) fn command_line(args: impl Iterator<Item = String>) -> String {
     let quoted = args.enumerate().map(|(index, arg)| match index {
         0 => Path::new(&arg).file_name().map_or(arg.clone(), |n| n.to_string_lossy().into_owned()),

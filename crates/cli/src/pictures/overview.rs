@@ -8,7 +8,7 @@ use fairground_report::{Cell, Column, Table};
 use super::Pictured;
 use crate::present;
 
-/// What the first screen says of each run: a column.
+/// A column of the first screen's table of runs.
 struct Measure {
     /// The metric of the machine; `None`: how much CPU time the task furthest from its fair share is from it.
     metric: Option<&'static Metric<MachineMetrics>>,
@@ -57,7 +57,7 @@ fn measures() -> Vec<Measure> {
     std::iter::once(WORST_ERROR).chain(of_the_machine).collect()
 }
 
-/// What a task ran, or was due, for its share to be judged: a hundredth of one CPU. A share of almost nothing is wrong
+/// Least CPU time that a task ran, or was due, for its share to be judged: a hundredth of one CPU. A share of almost nothing is wrong
 /// by thousands of per cent and says nothing.
 const LEAST_PART: u64 = 100;
 
@@ -124,55 +124,36 @@ fn leasts(runs: &[Pictured<'_>], measure: &Measure) -> Vec<usize> {
     if rows.len() == values.len() { Vec::new() } else { rows }
 }
 
-/// What came out, in sentences.
-pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
+/// The result in sentences.
+pub(crate) fn summary(runs: &[Pictured<'_>]) -> Vec<String> {
     let sentences = [
-        ends(runs, Some(WORST_ERROR), furthest).map(|ends| match ends {
-            Ends::One(error) => format!("Furthest from its fair share: {error}."),
-            Ends::Two([(first, least), (last, most)]) => format!(
-                "Fairest is {first}: furthest from its fair share, {least}. Least fair is {last}: {most}."
-            ),
-        }),
-        ends(runs, Measure::of(LATENCY, true), value).map(|ends| match ends {
-            Ends::One(p99) => format!("99 of 100 woken tasks run within {p99}."),
-            Ends::Two([(first, least), (last, most)]) => format!(
-                "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and \
-                 longest under {last}, {most}."
-            ),
-        }),
-        ends(runs, Measure::of(SLICE, false), value).map(|ends| match ends {
-            Ends::One(mean) => format!("A slice lasts {mean} on average."),
-            Ends::Two([(first, least), (last, most)]) => format!(
-                "Slices are shortest under {first}, {least} on average, and longest under {last}, {most}."
-            ),
-        }),
+        ("Distance from the fair share", Some(WORST_ERROR), furthest as Say),
+        ("Wake-up latency, p99", Measure::of(LATENCY, true), value),
+        ("Slice, mean", Measure::of(SLICE, false), value),
     ];
-    sentences.into_iter().flatten().collect()
+    let made = sentences.into_iter();
+    made.filter_map(|(of, measure, say)| sentence(runs, of, &measure?, say)).collect()
 }
 
-/// What is said of a measure.
-enum Ends<'a> {
-    /// Of the only run.
-    One(String),
-    /// Of the runs with the least and with the greatest value, each with its name.
-    Two([(&'a str, String); 2]),
-}
+/// A value of a measure in words.
+type Say = fn(&Measure, &Analysis) -> String;
 
-/// The ends of a measure over all runs, in the words of `say`; `None` where it was not measured.
-fn ends<'a>(
-    runs: &[Pictured<'a>],
-    measure: Option<Measure>,
-    say: impl Fn(&Measure, &Analysis) -> String,
-) -> Option<Ends<'a>> {
-    let measure = &measure?;
+/// A measure over all runs: its ends where runs differ, else the one value; `None` where it was not measured.
+fn sentence(runs: &[Pictured<'_>], of: &str, measure: &Measure, say: Say) -> Option<String> {
     let read = |analysis: &Analysis| measure.read(analysis).map(MetricValue::as_f64);
     let mut measured: Vec<_> =
         runs.iter().filter_map(|run| Some((read(run.analysis)?, run))).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let ((_, first), (_, last)) = (measured.first()?, measured.last()?);
-    Some(match runs {
-        [run] => Ends::One(say(measure, run.analysis)),
-        _ => Ends::Two([first, last].map(|run| (run.label, say(measure, run.analysis)))),
+    let [least, most] = [first, last].map(|run| say(measure, run.analysis));
+    Some(match measured.len() {
+        1 if runs.len() == 1 => format!("{of}: {least}."),
+        1 => format!("{of}: {least} under {}; not measured elsewhere.", first.label),
+        _ if least == most => format!("{of}: {least} in every run."),
+        _ => {
+            let (first, last) = (first.label, last.label);
+            format!("{of}: least under {first}, {least}; most under {last}, {most}.")
+        }
     })
 }
 
@@ -180,11 +161,11 @@ fn value(measure: &Measure, analysis: &Analysis) -> String {
     measure.cell(analysis).with_unit()
 }
 
-/// The task furthest from its fair share, with its error.
+/// The task furthest from its fair share, with its distance.
 fn furthest(measure: &Measure, analysis: &Analysis) -> String {
     let side = |Worst { task, error_ns, percent }: Worst<'_>| {
         let side = if error_ns < 0 { "too little" } else { "too much" };
-        format!("{task} gets {} {side} ({percent:+.2} %)", value(measure, analysis))
+        format!("{} ({task} has {side}, {percent:+.2} %)", value(measure, analysis))
     };
     worst(analysis).map(side).unwrap_or_default()
 }

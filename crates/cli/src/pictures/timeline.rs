@@ -1,8 +1,8 @@
-//! What each CPU and each task did at which time.
+//! Slices of each CPU and each task over time.
 
 use fairground_analysis::states::{Cause, Change, Observer, State, States, Task, TimeKind};
 use fairground_report::page::{
-    Chart, Doing, Drawing, Mark, SLICES_MAX, Shape, Slice, TaskName, Timeline,
+    Activity, Chart, Drawing, Mark, SLICES_MAX, Shape, Slice, TaskName, Timeline,
 };
 use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
@@ -67,11 +67,11 @@ fn timeline_of(trace: &Trace, window: (u64, u64), slices_max: usize) -> Timeline
     collector.finish()
 }
 
-/// What a task does since a moment.
+/// Activity of a task since a moment.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     since_ns: u64,
-    doing: Doing,
+    doing: Activity,
     cpu: u32,
     by: u32,
 }
@@ -80,10 +80,10 @@ struct Open {
 struct Collector<'t> {
     trace: &'t Trace,
     now_ns: u64,
-    /// What the CPU of the present event runs next.
+    /// Task that the CPU of the present event runs next.
     next: TaskId,
     tasks: Vec<Option<Open>>,
-    /// What each CPU runs since when; `None`: not known.
+    /// Task that each CPU runs, and since when; `None`: not known.
     cpus: Vec<(u64, Option<TaskId>)>,
     locks: Vec<String>,
     /// By label: one more than the number of the lock; 0: not seen yet.
@@ -119,7 +119,7 @@ impl Observer for Collector<'_> {
         let is_early = change.from == State::WokenEarly && change.time == TimeKind::Waking;
         if let Some(open) = self.tasks[task.id.index()].as_mut().filter(|_| is_early) {
             // It did not sleep.
-            (open.doing, open.by) = (Doing::Woken, task.waker.map_or(0, |waker| waker.0));
+            (open.doing, open.by) = (Activity::Woken, task.waker.map_or(0, |waker| waker.0));
         }
         let open = self.tasks[task.id.index()];
         // Only the queue is another.
@@ -139,17 +139,19 @@ impl Observer for Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// What a task does after a change, and who or what made it so.
-    fn doing(&mut self, task: &Task, cause: Cause) -> Option<(Doing, u32)> {
+    /// Activity of a task after a change, and its cause.
+    fn doing(&mut self, task: &Task, cause: Cause) -> Option<(Activity, u32)> {
         match task.state {
-            State::Running => Some((Doing::Running, 0)),
+            State::Running => Some((Activity::Running, 0)),
             State::Waking | State::Waiting if task.preempted => {
-                Some((Doing::Preempted, self.next.0))
+                Some((Activity::Preempted, self.next.0))
             }
-            State::Waking | State::Waiting => Some((Doing::Woken, task.waker.map_or(0, |w| w.0))),
+            State::Waking | State::Waiting => {
+                Some((Activity::Woken, task.waker.map_or(0, |w| w.0)))
+            }
             State::Asleep | State::WokenEarly => match (task.lock, cause) {
                 (Some(lock), Cause::SwitchOut { .. }) => {
-                    Some((Doing::AtLock, self.lock(lock.0 as usize)))
+                    Some((Activity::AtLock, self.lock(lock.0 as usize)))
                 }
                 (None, Cause::SwitchOut { left, .. }) => Some((asleep(left), 0)),
                 _ => None,
@@ -196,11 +198,11 @@ impl Collector<'_> {
     }
 }
 
-fn asleep(left: TaskState) -> Doing {
+fn asleep(left: TaskState) -> Activity {
     match left {
-        TaskState::Uninterruptible => Doing::Blocked,
-        TaskState::Stopped | TaskState::Traced | TaskState::Parked => Doing::Stopped,
-        _ => Doing::Sleeping,
+        TaskState::Uninterruptible => Activity::Blocked,
+        TaskState::Stopped | TaskState::Traced | TaskState::Parked => Activity::Stopped,
+        _ => Activity::Sleeping,
     }
 }
 
@@ -244,14 +246,14 @@ mod tests {
         // What runs on CPU 1 is not known before its first switch; that lies before the window.
         expected.push_cpu(1, Slice::of_cpu(40, 60, a.0));
         for (task, start_ns, end_ns, doing, cpu, by) in [
-            (a, 10, 30, Doing::Running, 0, 0),
-            (a, 30, 40, Doing::Preempted, 0, b.0),
-            (a, 40, 60, Doing::Running, 1, 0),
-            (a, 60, 70, Doing::Blocked, 1, 0),
-            (a, 70, 90, Doing::Woken, 0, b.0),
-            (a, 90, 100, Doing::Running, 0, 0),
-            (b, 30, 90, Doing::Running, 0, 0),
-            (b, 90, 100, Doing::Sleeping, 0, 0),
+            (a, 10, 30, Activity::Running, 0, 0),
+            (a, 30, 40, Activity::Preempted, 0, b.0),
+            (a, 40, 60, Activity::Running, 1, 0),
+            (a, 60, 70, Activity::Blocked, 1, 0),
+            (a, 70, 90, Activity::Woken, 0, b.0),
+            (a, 90, 100, Activity::Running, 0, 0),
+            (b, 30, 90, Activity::Running, 0, 0),
+            (b, 90, 100, Activity::Sleeping, 0, 0),
         ] {
             let slice = Slice::of_task(start_ns, end_ns, doing, cpu, by);
             expected.push_task(task.index(), slice);

@@ -18,7 +18,7 @@ pub(super) fn add_agreements(
         return true;
     }
     let rules = experiment.rules();
-    document.tables.push(power_table(&rules, figures));
+    let mut tables = vec![power_table(&rules, figures)];
     let mut summary = Vec::new();
     let mut causes = BTreeSet::new();
     let mut holds = true;
@@ -38,11 +38,17 @@ pub(super) fn add_agreements(
             CellVerdict::Gap(cause) => Some(cause),
             _ => None,
         }));
-        document.tables.push(cells_table(&agreement.title, &cells));
+        tables.push(cells_table(&agreement.title, &cells));
         all.extend(cells);
     }
     let all = Tally::of(&all);
     holds &= all.is_enough();
+    document.summary.push(format!(
+        "{} of {} measured cells agree, {} disagree.",
+        all.agree,
+        all.measured(),
+        all.disagree
+    ));
     summary.push(("all, without the controls".to_owned(), all));
     let mut summary = summary_table(summary);
     summary.note(format!(
@@ -54,6 +60,7 @@ pub(super) fn add_agreements(
         summary.note(format!("gap {}: {}", cause + 1, experiment.gaps[cause].why));
     }
     document.tables.push(summary);
+    document.tables.append(&mut tables);
     holds
 }
 

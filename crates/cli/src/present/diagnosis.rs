@@ -23,20 +23,21 @@ pub(crate) fn describe_diagnosis(
     if !diagnosis.scheduler.is_empty() {
         document.set("diagnosis", "scheduler", Cell::text(&diagnosis.scheduler));
     }
-    let mut findings = findings_table(&diagnosis.findings);
-    if diagnosis.findings.is_empty() {
-        findings.note(match judged {
-            0 => "No rule could judge this recording.".to_owned(),
-            _ if left_out > 0 => "Nothing found about the tasks that are asked for.".to_owned(),
-            _ => {
-                let found = format!(
-                    "Nothing found: {judged} rules looked, and nothing is above a threshold"
-                );
-                unknown.map_or_else(|| format!("{found}."), |what| format!("{found}; {what}."))
-            }
-        });
+    document.summary.push(match (diagnosis.findings.as_slice(), judged) {
+        ([finding], _) => format!("1 finding: {}.", finding.title),
+        ([first, ..], _) => {
+            format!("{} findings; the most costly: {}.", diagnosis.findings.len(), first.title)
+        }
+        ([], 0) => "No rule could judge this recording.".to_owned(),
+        ([], _) if left_out > 0 => "Nothing found about the tasks that are asked for.".to_owned(),
+        ([], _) => {
+            let what = unknown.map_or_else(String::new, |what| format!("; {what}"));
+            format!("Nothing found: {judged} rules looked, and nothing is above a threshold{what}.")
+        }
+    });
+    if !diagnosis.findings.is_empty() {
+        document.tables.push(findings_table(&diagnosis.findings));
     }
-    document.tables.push(findings);
     for (rank, finding) in (1..).zip(&diagnosis.findings) {
         document.tables.push(evidence_table(&format!("{rank}. "), finding, recording));
     }
@@ -83,14 +84,14 @@ pub(crate) fn describe_changes(
             one.after.or(one.before).map_or("", |finding| finding.title.as_str())
         })
         .table();
+    table.note(
+        "before, after: time lost or given to the wrong task, in % of the CPU time of all CPUs; \
+         not measured: not found there. Findings are the same if they have the rule and the \
+         name of a task in common; grown or shrunk: by a fifth.",
+    );
     if !changed.is_empty() {
-        table.note(
-            "before, after: time lost or given to the wrong task, in % of the CPU time of all CPUs; \
-             not measured: not found there. Findings are the same if they have the rule and the \
-             name of a task in common; grown or shrunk: by a fifth.",
-        );
+        document.tables.push(table);
     }
-    document.tables.push(table);
     for one in changed {
         match (one.fate, one.before, one.after) {
             (Fate::New | Fate::NotJudged, None, Some(finding)) => {
@@ -112,12 +113,10 @@ fn findings_table(findings: &[Finding]) -> Table {
         .column(Column::percent("cpu_time"), |(_, finding)| percent(finding.severity_ppm))
         .text("finding", |(_, finding)| finding.title.as_str())
         .table();
-    if !findings.is_empty() {
-        table.note(
-            "cpu_time: time lost or given to the wrong task, in % of the CPU time of all CPUs; \
-             docs/reference/diagnose.md says for each rule which.",
-        );
-    }
+    table.note(
+        "cpu_time: time lost or given to the wrong task, in % of the CPU time of all CPUs; \
+         docs/reference/diagnose.md says for each rule which.",
+    );
     table
 }
 

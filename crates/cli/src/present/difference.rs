@@ -1,4 +1,4 @@
-//! What differs between recordings: a sentence with the cause, and tables of causes, tasks, parts and the machine.
+//! Differences between recordings: a sentence with the cause, and tables of causes, tasks, parts and the machine.
 
 use fairground_analysis::difference::{
     Cause, CauseKind, Change, Difference, RoleChange, TimeShare, Work,
@@ -307,7 +307,7 @@ fn gained(difference: &Difference, cause: &Cause) -> String {
     }
 }
 
-/// What supports a cause, before and after.
+/// Evidence for a cause, before and after.
 fn evidence_table(difference: &Difference, cause: &Cause) -> Table {
     let name = &difference.names[cause.role];
     let columns = [Column::text("evidence"), Column::mixed("before"), Column::mixed("after")];

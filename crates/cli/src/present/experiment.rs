@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use fairground_report::{Cell, Column, Document, Layout, Table};
 
 use crate::experiment::{
-    Claim, Experiment, FigureRow, Figures, Sample, TOP_COLUMNS, TopTable, Verdict, judge,
+    Claim, ClaimVerdict, Experiment, FigureRow, Figures, Range, Sample, TOP_COLUMNS, TopTable,
+    judge,
 };
+
+/// Claims that do not agree, in the summary.
+const CLAIMS_MAX: usize = 5;
 
 /// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is
 /// not here, is not measured and does not fail the experiment.
@@ -16,10 +20,15 @@ pub(crate) fn experiment_document(
     unmade: &dyn Fn(&str) -> bool,
 ) -> (Document, bool) {
     let mut document = Document::new(format!("{}: {}", experiment.name, experiment.title));
-    document.set("source", "published", Cell::text(&experiment.source));
+    document.set_usual("source", "published", Cell::text(&experiment.source));
     for (name, source) in experiment.sources() {
-        document.set("source", name, Cell::text(source));
+        document.set_usual("source", name, Cell::text(source));
     }
+    let judged: Vec<Judged<'_>> =
+        experiment.claims.iter().map(|claim| (claim, judge(claim, figures))).collect();
+    document.summary.extend(claims_summary(&judged));
+    document.tables.extend(claims_table(&judged));
+    let agrees = super::agreement::add_agreements(&mut document, experiment, figures);
     for top in &experiment.tops {
         document.tables.extend(top_tables(top, figures));
     }
@@ -31,11 +40,30 @@ pub(crate) fn experiment_document(
         let rows = experiment.rows_of(matrix, figures);
         document.tables.push(figures_table("matrix", &matrix.title, &matrix.columns, rows));
     }
-    let agrees = super::agreement::add_agreements(&mut document, experiment, figures);
-    let (claims, holds) = claims_table(experiment, figures, unmade);
-    document.tables.extend(claims);
-    document.notes.extend(experiment.about.trim().split("\n\n").map(|p| p.replace('\n', " ")));
+    document.about.extend(experiment.about.trim().split("\n\n").map(|p| p.replace('\n', " ")));
+    let holds = judged.iter().all(|(claim, (verdict, _))| match verdict {
+        ClaimVerdict::Agrees | ClaimVerdict::KnownGap => true,
+        ClaimVerdict::Disagrees => false,
+        ClaimVerdict::NotMeasured => claim.of.iter().chain(&claim.runs).any(|run| unmade(run)),
+    });
     (document, holds && agrees)
+}
+
+/// A claim, its verdict, and the least and the greatest value that was compared with its bounds.
+type Judged<'e> = (&'e Claim, (ClaimVerdict, Option<Range>));
+
+/// How many claims agree, and those that do not.
+fn claims_summary(judged: &[Judged<'_>]) -> Vec<String> {
+    if judged.is_empty() {
+        return Vec::new();
+    }
+    let others = || judged.iter().filter(|(_, (verdict, _))| *verdict != ClaimVerdict::Agrees);
+    let agree = judged.len() - others().count();
+    let count = format!("{agree} of {} claims agree.", judged.len());
+    let said = others().map(|(claim, (verdict, _))| format!("{}: {}", verdict.word(), claim.say));
+    let left_out = others().count().saturating_sub(CLAIMS_MAX);
+    let more = (left_out > 0).then(|| format!("{left_out} more do not agree: see below."));
+    [count].into_iter().chain(said.take(CLAIMS_MAX)).chain(more).collect()
 }
 
 /// Metrics or points down, runs and given figures across.
@@ -76,39 +104,29 @@ fn sample_cell(sample: &Sample, decimals: u8) -> Cell {
     }
 }
 
-fn claims_table(
-    experiment: &Experiment,
-    figures: &BTreeMap<String, Figures>,
-    unmade: &dyn Fn(&str) -> bool,
-) -> (Option<Table>, bool) {
-    if experiment.claims.is_empty() {
-        return (None, true);
+fn claims_table(judged: &[Judged<'_>]) -> Option<Table> {
+    if judged.is_empty() {
+        return None;
     }
-    let missing = Figures::default();
-    let judged = experiment.claims.iter().map(|claim| {
-        let measured = figures.get(&claim.run).unwrap_or(&missing);
-        let reference = claim.of.as_ref().and_then(|of| figures.get(of));
-        (claim, judge(claim, measured, reference))
-    });
-    let judged: Vec<(&Claim, (Verdict, Option<f64>))> = judged.collect();
-    let holds = judged.iter().all(|(claim, (verdict, _))| match verdict {
-        Verdict::Agrees | Verdict::KnownGap => true,
-        Verdict::Disagrees => false,
-        Verdict::NotMeasured => claim.of.iter().chain([&claim.run]).any(|run| unmade(run)),
-    });
-    let mut table = Table::of("claims", "What must hold", &judged)
+    let value = |range: Option<Range>| {
+        let shown = |range: Range| match [range.low, range.high].map(|end| format!("{end:.3}")) {
+            [low, high] if low == high => Cell::float(range.low, 3),
+            [low, high] => Cell::text(format!("{low}–{high}")),
+        };
+        Cell::known(range, shown)
+    };
+    let mut table = Table::of("claims", "What must hold", judged)
         .text("verdict", |(_, (verdict, _))| verdict.word())
         .text("claim", |(claim, _)| claim.say.as_str())
-        .text("run", |(claim, _)| claim.run.as_str())
-        .column(Column::number("value"), |(_, (_, value))| {
-            Cell::known(*value, |value| Cell::float(value, 3))
-        })
+        .column(Column::number("value"), |(_, (_, range))| value(*range))
         .text("bounds", |(claim, _)| {
-            let of = claim.of.as_ref().map_or(String::new(), |of| format!(" × {of}"));
-            format!("{}…{}{of}", claim.within.low, claim.within.high)
+            let times = if claim.of.is_empty() { "" } else { " ×" };
+            format!("{}…{}{times}", claim.within.low, claim.within.high)
         })
+        .column(Column::text("of").as_detail(), |(claim, _)| Cell::text(claim.of.join("; ")))
+        .column(Column::text("run").as_detail(), |(claim, _)| Cell::text(claim.runs.join("; ")))
         .table();
-    let gaps = judged.iter().filter(|(_, (verdict, _))| *verdict == Verdict::KnownGap);
+    let gaps = judged.iter().filter(|(_, (verdict, _))| *verdict == ClaimVerdict::KnownGap);
     for (claim, _) in gaps {
         table.note(format!(
             "known gap: {} {}",
@@ -116,5 +134,5 @@ fn claims_table(
             claim.known_gap.as_deref().unwrap_or("")
         ));
     }
-    (Some(table), holds)
+    Some(table)
 }

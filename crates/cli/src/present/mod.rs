@@ -12,6 +12,7 @@ mod nearness;
 mod policy;
 mod reports;
 mod run;
+mod selection;
 mod tasks;
 mod values;
 mod variables;
@@ -30,6 +31,7 @@ pub(crate) use reports::{playback_table, reports_table, ring_instructions, ring_
 pub(crate) use run::{
     describe_machine, describe_recording, describe_run, loader_notes, loss_notes, printed_notes,
 };
+pub(crate) use selection::Selection;
 pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table, tree_table};
 pub(crate) use values::cell;
 pub(crate) use variables::variables_table;

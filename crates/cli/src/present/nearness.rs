@@ -3,8 +3,15 @@
 use fairground_report::{Cell, Column, Document, Layout, Level, Table, Verdict};
 use fairground_session::{Closeness, Near, worst};
 
+use super::selection::Selection;
+
 /// Adds the table, and what a reader has to think of the other columns.
-pub(crate) fn add_nearness(document: &mut Document, scheduler: &str, all: &[Closeness]) {
+pub(crate) fn add_nearness(
+    document: &mut Document,
+    scheduler: &str,
+    all: &[Closeness],
+    selection: &Selection,
+) {
     let table =
         Table::of("nearness", "How near the replay under its own scheduler comes", all.iter())
             .text("figure", |one| one.what.clone())
@@ -14,7 +21,9 @@ pub(crate) fn add_nearness(document: &mut Document, scheduler: &str, all: &[Clos
             .text("class", |one| one.near.map_or("not measured", Near::name).to_owned())
             .table()
             .laid_out(Layout::Records, "figure");
-    document.tables.push(table);
+    if !selection.is_narrow() {
+        document.tables.push(table);
+    }
     let poor: Vec<String> = all
         .iter()
         .filter(|one| one.near == Some(Near::Poor))

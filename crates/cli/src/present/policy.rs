@@ -1,4 +1,4 @@
-//! What the schedulers of a comparison cost and weigh.
+//! Instructions and sizes of the schedulers of a comparison.
 
 use fairground_machine::{Path, PathCost};
 use fairground_report::{Cell, Column, Layout, Table};

@@ -1,4 +1,4 @@
-//! What a result says about how it was made.
+//! Sections and notes that say how a result was made.
 
 use fairground_analysis::{Analysis, Irregularities};
 use fairground_machine::{MachineConfig, SleepTimers};
@@ -155,7 +155,7 @@ pub(crate) fn loader_notes(document: &mut Document, outcome: &Outcome) {
     }
 }
 
-/// What is missing from a trace, in words; nothing when nothing is.
+/// Losses of a trace, in words; nothing when nothing is.
 pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<String> {
     irregularities.notes().into_iter().map(|note| format!("{label}: {note}")).collect()
 }

@@ -1,4 +1,4 @@
-//! What a scheduler's variables hold at the end of a run.
+//! Values of a scheduler's variables at the end of a run.
 
 use fairground_machine::Value;
 use fairground_report::{Cell, Column, Table};

@@ -1,4 +1,4 @@
-//! What heads a result.
+//! Statements that head a result.
 
 use fairground_report::{Document, Level, Verdict};
 use fairground_session::Severity;

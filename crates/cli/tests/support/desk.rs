@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::Permissions;
-use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +11,7 @@ use fairground_testing::unavailable;
 use tempfile::TempDir;
 
 use crate::support::console::{ABILITIES, EXEMPT, LONG, SLOW, TERMINAL};
-use crate::support::pages::{Block, read, root};
+use crate::support::pages::{Block, root};
 use crate::support::terminal::Terminal;
 
 /// Longer than this no command of a page may take; one that is slow, an hour.
@@ -42,15 +41,6 @@ impl Desk {
             fs::write(&file, format!("#!/bin/sh\n{does}\n")).expect("a file");
             fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("ours");
         }
-        let own = read("docs/tutorial/own-scheduler.md".to_owned());
-        let source = own.blocks().into_iter().find(|b| b.file.as_deref() == Some("his.bpf.c"));
-        let source = source.expect("docs/tutorial/own-scheduler.md has the file his.bpf.c").text;
-        fs::write(at("mine.bpf.c"), source).expect("a file");
-        let recording = "experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz";
-        let packed = fs::File::open(root().join(recording)).expect("the recording");
-        let mut text = Vec::new();
-        flate2::read::GzDecoder::new(packed).read_to_end(&mut text).expect("gzip");
-        fs::write(at("machine.txt"), text).expect("a file");
         let path = env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", at("bin").display());
         Desk { folder, path }

@@ -1,4 +1,4 @@
-//! What a chart shows, without a word on how it is drawn.
+//! Data of charts, without a word on how they are drawn.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,12 +14,12 @@ pub struct Chart {
     pub id: String,
     /// The heading for people.
     pub title: String,
-    /// What its figures are, in one or two sentences, with the page that defines them.
+    /// Definition of its figures in one or two sentences, with the page that defines them.
     pub definition: String,
     /// How many samples it stands on, in words.
     #[serde(skip)]
     pub samples: String,
-    /// What is drawn, for one choice or for several that a reader picks from.
+    /// Its drawings: one, or several that a reader picks from.
     pub drawings: Vec<Drawing>,
     /// The same figures as numbers.
     #[serde(skip)]
@@ -29,7 +29,7 @@ pub struct Chart {
 /// One drawing of a chart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawing {
-    /// What it is of, where a chart has several: a run.
+    /// Its run, where a chart has several.
     pub of: String,
     /// The drawing itself.
     pub shape: Shape,
@@ -50,14 +50,14 @@ pub enum Shape {
     Bars(Bars),
     /// Curves over a common axis.
     Curves(Curves),
-    /// What each CPU and each task did at which time.
+    /// Slices of each CPU and each task over time.
     Timeline(Timeline),
 }
 
 /// Groups of bars.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bars {
-    /// What the heights are.
+    /// Quantity of the heights.
     pub axis: Axis,
     /// One group of bars each.
     pub categories: Vec<String>,
@@ -86,22 +86,31 @@ pub struct BarSeries {
     pub name: String,
     /// The heights; `None` was not measured and leaves a gap.
     pub values: Vec<Option<f64>>,
-    /// The values to compare the others with: drawn as a mark across, not as a bar.
-    #[serde(rename = "reference")]
-    pub is_reference: bool,
+    /// Values to compare the bars with: a mark across each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marks: Option<Marks>,
+}
+
+/// Marks across the bars of a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Marks {
+    /// Their name in the legend; the same for all series of a drawing.
+    pub name: String,
+    /// The heights by category; `None` has no mark.
+    pub values: Vec<Option<f64>>,
 }
 
 impl BarSeries {
     /// Bars with a height for each category.
     pub fn new(name: impl Into<String>, values: Vec<Option<f64>>) -> Self {
-        Self { name: name.into(), values, is_reference: false }
+        Self { name: name.into(), values, marks: None }
     }
 }
 
 /// An axis of numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Axis {
-    /// What is measured.
+    /// The quantity.
     pub name: String,
     /// Its unit; empty for counts and ratios.
     pub unit: String,
@@ -146,7 +155,7 @@ pub struct Curve {
 }
 
 impl Chart {
-    /// What the page's drawing code reads.
+    /// JSON for the page's drawing code.
     pub(super) fn to_json(&self) -> Value {
         to_json(self)
     }

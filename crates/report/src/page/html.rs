@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("../../assets/page.css");
 pub(super) const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
 pub(super) const CHARTS: &str = include_str!("../../assets/charts.js");
 pub(super) const TIMELINE: &str = include_str!("../../assets/timeline.js");
-/// What a reader can do.
+/// Scripts of what a reader can do.
 const BEHAVIOUR: [&str; 2] =
     [include_str!("../../assets/timeline_page.js"), include_str!("../../assets/page.js")];
 
@@ -25,7 +25,7 @@ impl Page {
         let mut body = format!(
             "<header><h1>{title}</h1>{}{}<p class=\"command\">Made by <code>{}</code></p></header>\n",
             verdicts(&self.document),
-            answers(&self.answers),
+            summary(&self.document.summary),
             escape(&self.command),
         );
         body += "<main>\n";
@@ -65,7 +65,7 @@ fn policy<'a>(scripts: impl Iterator<Item = &'a str>) -> String {
     )
 }
 
-/// What ended a run, what is partial, which tasks never ran.
+/// Verdicts: ends of runs, partial results, tasks that never ran.
 fn verdicts(document: &Document) -> String {
     let item = |verdict: &Verdict| {
         let class = verdict.level.word();
@@ -89,15 +89,15 @@ fn escape_lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-fn answers(answers: &[String]) -> String {
-    if answers.is_empty() {
+fn summary(sentences: &[String]) -> String {
+    if sentences.is_empty() {
         return String::new();
     }
-    format!("<ul class=\"answers\">{}</ul>", items(answers))
+    format!("<ul class=\"summary\">{}</ul>", items(sentences))
 }
 
-fn items(texts: &[String]) -> String {
-    texts.iter().map(|text| format!("<li>{}</li>", escape(text))).collect()
+fn items<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
+    texts.into_iter().map(|text| format!("<li>{}</li>", escape(text))).collect()
 }
 
 fn overview(overview: &Overview) -> String {
@@ -204,7 +204,7 @@ fn made(document: &Document) -> String {
             format!("<li><i>{}</i>: {}</li>", escape(&section.name), entries.join(", "))
         })
         .collect();
-    let notes = items(&document.notes);
+    let notes = items(document.all_notes());
     format!("<section id=\"made\"><h2>How it was made</h2><ul>{sections}{notes}</ul></section>\n")
 }
 
@@ -242,7 +242,7 @@ mod tests {
         let bars = Bars {
             axis: Axis::linear("share", "%"),
             categories: vec!["</script><script>alert(1)".into()],
-            series: vec![BarSeries { name: "a".into(), values: vec![None], is_reference: false }],
+            series: vec![BarSeries::new("a", vec![None])],
             arrangement: Arrangement::Beside,
         };
         page.charts.push(Chart {

@@ -1,6 +1,6 @@
 //! A page with pictures: one HTML file that needs nothing else, no network either.
 //!
-//! What is drawn is data in the page ([`Chart`]); how, says `assets/charts.js`, for [Apache
+//! A drawing is data in the page ([`Chart`]); `assets/charts.js` draws it with [Apache
 //! ECharts](https://echarts.apache.org), which lies beside it under its own licence. To add a chart, make a
 //! [`Chart`]; to add a kind of drawing, a [`Shape`] and a function in `charts.js`. The same drawings as files for
 //! papers: [`Page::pictures`].
@@ -10,9 +10,9 @@ mod html;
 mod picture;
 mod timeline;
 
-pub use chart::{Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Shape};
+pub use chart::{Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Marks, Shape};
 pub use picture::{Picture, PictureError};
-pub use timeline::{Doing, Mark, SLICES_MAX, Slice, TaskName, Timeline};
+pub use timeline::{Activity, Mark, SLICES_MAX, Slice, TaskName, Timeline};
 
 use crate::{Document, Table};
 
@@ -21,9 +21,7 @@ use crate::{Document, Table};
 pub struct Page {
     /// The command that makes it.
     pub command: String,
-    /// What came out, in sentences, the most important first.
-    pub answers: Vec<String>,
-    /// The figures on which these stand.
+    /// The figures on which the document's summary stands.
     pub overview: Option<Overview>,
     /// The charts, in order.
     pub charts: Vec<Chart>,

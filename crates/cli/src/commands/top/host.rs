@@ -8,7 +8,7 @@ use fairground_top::{About, Problem, Source, View};
 use fairground_trace::{Loss, ReadError, Trace};
 
 use super::state_never_ran;
-use super::stream::Stream;
+use super::stream::RunningRecording;
 
 /// Time between two parts of the recording, ns: reading each of them costs something of its own.
 const PART_NS: u64 = 200_000_000;
@@ -18,7 +18,7 @@ const TASKS_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Host {
     following: Following,
-    stream: Stream,
+    stream: RunningRecording,
     /// When the last part was taken, ns of the recording's clock.
     taken_ns: u64,
     about: About,
@@ -29,7 +29,7 @@ impl Host {
         let job = RecordingJob { kib_per_cpu, ..RecordingJob::default() };
         let following = Following::start(&job).map_err(Failure::new)?;
         let taken_ns = following.now_ns().map_err(Failure::new)?;
-        let stream = Stream::new(following.cpus(), taken_ns, interval_ns, TASKS_MAX);
+        let stream = RunningRecording::new(following.cpus(), taken_ns, interval_ns, TASKS_MAX);
         let info = kernel_info();
         let about = About {
             what: "this machine".to_owned(),

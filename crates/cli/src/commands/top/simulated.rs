@@ -38,9 +38,9 @@ struct Run {
     simulation: Simulation,
     machine: Machine,
     follower: Follower,
-    /// What the scheduler keeps for a task.
+    /// The scheduler's numbers of a task.
     numbers: TaskNumbers,
-    /// What was changed on the way, each with its time.
+    /// Changes on the way, each with its time.
     changes: Vec<Setting>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Simulated<'a> {
         Ok(Self { shown: *shown, config, duration_ns, runs, current: 0 })
     }
 
-    /// What makes the same changes again, as `run` takes it after the workload: the words for each run in which
+    /// Options of `run` that make the same changes again: the words for each run in which
     /// something was changed.
     pub(super) fn changes(&self) -> Vec<Vec<String>> {
         let flag = |setting: &Setting| {

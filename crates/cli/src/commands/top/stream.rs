@@ -4,9 +4,9 @@ use fairground_analysis::Options;
 use fairground_top::{Follower, View};
 use fairground_trace::{Joiner, Loss, Trace};
 
-/// What was recorded so far, counted; and what is missing from it.
+/// Counts of what was recorded so far, and its losses.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct RunningRecording {
     cpus: u32,
     interval_ns: u64,
     /// Of so many tasks, most of them ended, it begins anew: it keeps something of each.
@@ -16,7 +16,7 @@ pub(super) struct Stream {
     /// How far it is, ns since it began, or began anew.
     now_ns: u64,
     begun_anew: u64,
-    /// What was missing when it began anew.
+    /// Losses before it began anew.
     before: Missing,
 }
 
@@ -42,13 +42,27 @@ impl Missing {
     }
 }
 
-impl Stream {
+impl RunningRecording {
     /// Begins with nothing at `origin_ns` of the recording's clock.
-    pub(super) fn new(cpus: u32, origin_ns: u64, interval_ns: u64, tasks_max: usize) -> Stream {
+    pub(super) fn new(
+        cpus: u32,
+        origin_ns: u64,
+        interval_ns: u64,
+        tasks_max: usize,
+    ) -> RunningRecording {
         let joiner = Joiner::new(cpus, origin_ns);
         let follower = Follower::new(joiner.trace(), &Options::default(), interval_ns);
         let before = Missing::default();
-        Stream { cpus, interval_ns, tasks_max, joiner, follower, now_ns: 0, begun_anew: 0, before }
+        RunningRecording {
+            cpus,
+            interval_ns,
+            tasks_max,
+            joiner,
+            follower,
+            now_ns: 0,
+            begun_anew: 0,
+            before,
+        }
     }
 
     pub(super) fn now_ns(&self) -> u64 {
@@ -78,7 +92,7 @@ impl Stream {
         view
     }
 
-    /// What is missing, in words.
+    /// Losses in words.
     fn notes(&self) -> Vec<String> {
         let loss = &self.joiner.trace().loss;
         let missing = self.before.and(loss);
@@ -123,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_not_forgotten_when_it_begins_anew() {
-        let mut stream = Stream::new(1, 1_000, 100, 4);
+        let mut stream = RunningRecording::new(1, 1_000, 100, 4);
         let mut first = part(1_010, &[1, 2]);
         (first.loss.lost_events, first.loss.unreadable) = (5, 2);
         stream.take(&first, 1_200);

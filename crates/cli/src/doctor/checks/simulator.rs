@@ -11,7 +11,7 @@ pub(in super::super) const SCHEDULERS: Check =
 pub(in super::super) const RUN: Check =
     Check { name: "a short simulation", test: run, boots: false };
 
-/// What to do about a program that does not do what its tests do.
+/// The remedy for a program that does not do what its tests do.
 const DAMAGED: &str =
     "install fairground again: the program is damaged, or this processor is not x86-64";
 /// The run's workload, on this scheduler, for this long.

@@ -44,7 +44,7 @@ fn archive(world: &World) -> Finding {
     }
 }
 
-/// What the cache holds is fetched, where apt is here to do it.
+/// Fetches what the cache holds, where apt is here to do it.
 fn fetch(world: &World, what: &str, otherwise: String) -> String {
     match world.program("apt-get") {
         Some(_) => format!("fairground kernels fetch {what}"),

@@ -10,7 +10,7 @@ use skrifa::{FontRef, MetadataProvider};
 
 const FONT: &[u8] = include_bytes!("../../../assets/arimo.ttf");
 
-/// What an SVG asks for: the font, then those as wide as it.
+/// Fonts that an SVG names: the font, then those as wide as it.
 pub(super) const FAMILIES: &str = "Arimo, 'Liberation Sans', Arial, Helvetica, sans-serif";
 
 /// The font for the painter, and no other.

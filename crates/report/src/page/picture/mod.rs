@@ -34,11 +34,11 @@ pub struct Picture {
 pub struct PictureError {
     /// Its name.
     pub picture: String,
-    /// What the engine, or the painter, said.
+    /// Message of the engine or of the painter.
     pub why: String,
 }
 
-/// What a picture says about itself, beside what is seen.
+/// Metadata of a picture.
 struct Caption<'a> {
     title: &'a str,
     description: String,

@@ -70,11 +70,11 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::timeline::{Doing, Slice};
+    use crate::page::timeline::{Activity, Slice};
 
     #[test]
     fn each_column_has_a_number_for_each_slice() {
-        let slice = Slice::of_task(5, 299, Doing::Woken, 2, 200);
+        let slice = Slice::of_task(5, 299, Activity::Woken, 2, 200);
         let lane = vec![Drawn { slice, is_several: false }];
         let columns = Columns::of(0, &[lane.clone(), lane]);
         assert_eq!(columns.gaps.0, [5, 5]);

@@ -1,7 +1,7 @@
-//! What each CPU and each task did at which time, small enough for a page.
+//! Slices of each CPU and each task over time, small enough for a page.
 //!
 //! Each CPU and each task is a lane of slices in order of time; what lies between slices is idle time of a CPU, or time
-//! in which a task did not exist. A lane of a task says in each slice what it did ([`Doing`]), on which CPU, and which
+//! in which a task did not exist. A lane of a task says in each slice what it did ([`Activity`]), on which CPU, and which
 //! other task made it so.
 
 mod columns;
@@ -19,13 +19,13 @@ pub const SLICES_MAX: usize = 1_500_000;
 const INSTANTS_MAX: usize = 500_000;
 /// The shortest length below which slices are merged, ns; where that is not enough, twice as much, and so on.
 const TOGETHER_MIN_NS: u64 = 64;
-/// CPUs of a timeline: a slice keeps the number in what [`Doing`] leaves of 31 bits.
+/// CPUs of a timeline: a slice keeps the number in what [`Activity`] leaves of 31 bits.
 const CPUS_MAX: u32 = 1 << 24;
 
-/// What a task does in a slice of its lane.
+/// Activity of a task in a slice of its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Doing {
+pub enum Activity {
     /// It runs.
     Running,
     /// It waits for a CPU after a wake-up.
@@ -49,7 +49,7 @@ pub struct Slice {
     pub start_ns: u64,
     /// Its end, ns.
     pub end_ns: u64,
-    /// What is so in it.
+    /// The task on a CPU, or the activity of a task.
     value: u32,
     /// Who, or what, made it so; 0: not known.
     by: u32,
@@ -63,7 +63,7 @@ impl Slice {
 
     /// On a task's lane. `cpu`: where it runs, in whose queue it waits, or where it ran last. `by`: the task that woke
     /// or preempted it, or one more than the number of the lock; 0: not known.
-    pub fn of_task(start_ns: u64, end_ns: u64, doing: Doing, cpu: u32, by: u32) -> Self {
+    pub fn of_task(start_ns: u64, end_ns: u64, doing: Activity, cpu: u32, by: u32) -> Self {
         Self { start_ns, end_ns, value: cpu.min(CPUS_MAX - 1) << 3 | doing as u32, by }
     }
 
@@ -88,11 +88,11 @@ pub struct Mark {
     pub time_ns: u64,
     /// The task.
     pub task: u32,
-    /// What it reported.
+    /// The text that it reported.
     pub text: String,
 }
 
-/// What CPUs and tasks did between two moments.
+/// Slices of CPUs and tasks between two moments.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Timeline {
     start_ns: u64,
