@@ -251,7 +251,9 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
     // What the tracers `timerlat`, `hwlat` and `osnoise` print, which have no event's name: `#3 context …`, or a row of
     // numbers behind the runtime.
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if text.starts_with('#') || (!text.is_empty() && text.split_whitespace().all(is_number)) {
+    let is_row =
+        text.starts_with(|c: char| c.is_ascii_digit()) && text.split_whitespace().all(is_number);
+    if text.starts_with('#') || is_row {
         return Some(("tracer", text));
     }
     if text.starts_with("<stack trace") {

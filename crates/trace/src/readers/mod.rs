@@ -100,13 +100,24 @@ pub fn read_machine(
     machine: Option<&str>,
 ) -> Result<Trace, ReadError> {
     let expansion = Expansion::default();
-    let (start, input) = look(name, expansion.input(input))?;
+    let input = expansion.input(input);
+    read_expanding(name, input, machine, &expansion)
+}
+
+/// Reads an input whose bytes `expansion` counts, or has counted.
+fn read_expanding(
+    name: &str,
+    input: impl BufRead,
+    machine: Option<&str>,
+    expansion: &Expansion,
+) -> Result<Trace, ReadError> {
+    let (start, input) = look(name, input)?;
     if start.starts_with(magic::GZIP) {
         let decoder = expansion.decoder(MultiGzDecoder::new(input));
         let (start, input) = look(name, BufReader::new(decoder))?;
-        return read_plain(name, &start, input, machine, &expansion);
+        return read_plain(name, &start, input, machine, expansion);
     }
-    read_plain(name, &start, input, machine, &expansion)
+    read_plain(name, &start, input, machine, expansion)
 }
 
 /// Reads a recording from a file, like [`read`]. A `perf.data` that is not compressed passes by in a buffer: what is
@@ -164,11 +175,14 @@ fn read_any_file(
     if file.metadata().is_ok_and(|known| known.is_dir()) {
         return read_folder(name, &file, machine);
     }
-    if is_plain {
+    let input = |file| BufReader::with_capacity(FILE_BUFFER_BYTES, file);
+    if let Some(known) = known {
         let failed = |source| ReadError::Io { name: name.to_owned(), source };
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        // Reading into memory at once is faster where no byte is counted.
+        return read_expanding(name, input(file), machine, &Expansion::of_bytes(known.len()));
     }
-    read_machine(name, BufReader::with_capacity(FILE_BUFFER_BYTES, file), machine)
+    read_machine(name, input(file), machine)
 }
 
 /// Reads a folder that a tracer wrote.

@@ -96,7 +96,11 @@ pub(super) fn read(
 }
 
 fn take_line(collector: &mut Collector, state: &mut State, bytes: &[u8], end: End) {
-    let text = String::from_utf8_lossy(bytes);
+    // Checking a text is much faster than looking for what to replace in it.
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => String::from_utf8_lossy(bytes),
+    };
     match end {
         End::Newline => take_text(collector, state, &text),
         End::TooLong => {
