@@ -173,7 +173,9 @@ impl<'a> RunPlan<'a> {
             if outcome.ejection().is_some() {
                 let given = column.settings(&prepared.run.later);
                 let object = column.scheduler.object();
-                notes.extend(object.and_then(|object| object.left_at_zero(&given)));
+                let unset = object.and_then(|object| object.left_at_zero(&given));
+                // It may have been told before the run.
+                notes.extend(unset.filter(|text| !notes.iter().any(|note| note.contains(text))));
             }
             outcomes.push(outcome);
         }
