@@ -2,6 +2,7 @@
 //!
 //! `policies/tests/arithmetic.rs` checks law 1 for all 40 nice values, `cfs_groups.rs` law 13.
 
+use crate::rig::pair_cfs::CFS_CURR_PID_AT;
 use crate::rig::{MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{TaskId, TaskState};
 
@@ -15,7 +16,7 @@ fn min_vruntime(run: &Run, cpu: usize) -> u64 {
 
 /// The current task's pid and vruntime, while there is one.
 fn current(run: &Run, cpu: usize) -> Option<(u32, u64)> {
-    let pid = run.queue_field(cpu, 80, 4) as u32;
+    let pid = run.queue_field(cpu, CFS_CURR_PID_AT, 4) as u32;
     (pid != 0).then(|| (pid, run.queue_u64(cpu, CURR_VRUNTIME)))
 }
 

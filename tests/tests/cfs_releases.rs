@@ -1,6 +1,7 @@
 //! `cfs` by release: every row of the tables of parameters, placement and granularity in which two releases differ,
 //! seen in what tasks get, and not only in the value of a variable.
 
+use crate::rig::pair_cfs::CFS_CURR_PID_AT;
 use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_bpf::Object;
 use fairground_trace::{EventKind, TaskId, TaskState};
@@ -315,7 +316,7 @@ fn a_child_runs_first_until_2_6_31() {
             workload.tasks[1].start_ns = Some(fork_ns);
             let mut run = of(set).hz(1000).run_workload(&workload);
             run.until(fork_ns - 1);
-            let parent = run.queue_field(0, 80, 4) as u32;
+            let parent = run.queue_field(0, CFS_CURR_PID_AT, 4) as u32;
             run.until(fork_ns);
             let tasks = run.tasks();
             let pid_of = |id: TaskId| run.machine.trace().tasks()[id.index()].pid;

@@ -1,6 +1,7 @@
 //! Rules of `cfs` beyond its numbered laws: weights in slices, in the placement of children and in the wake-up
 //! granularity; picks other than the leftmost task; the effect of each switch.
 
+use crate::rig::pair_cfs::CFS_CURR_PID_AT;
 use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{EventKind, TaskId, TaskState};
 
@@ -122,7 +123,7 @@ fn a_child_that_runs_first_swaps_places_with_its_parent() {
         let value = if first { "on" } else { "off" };
         let bench = bench("cfs@6.1").hz(1000).set("sched_child_runs_first", value);
         let (mut run, fork_ns) = before_fork(bench, 0);
-        let parent = run.queue_field(0, 80, 4) as u32;
+        let parent = run.queue_field(0, CFS_CURR_PID_AT, 4) as u32;
         run.until(fork_ns);
         let pid_of = |task: TaskId| run.machine.trace().tasks()[task.index()].pid;
         let (parent, ..) = run

@@ -16,6 +16,8 @@ pub struct CfsPair {
 /// `struct cfs_queue`, words: min_vruntime, and the current task's vruntime.
 pub const CFS_MIN_VRUNTIME: usize = 0;
 pub const CFS_CURR_VRUNTIME: usize = 2;
+/// And the offset of the current task's pid.
+pub const CFS_CURR_PID_AT: usize = 64;
 
 impl CfsPair {
     pub fn new(loaded: &Loaded, set: &str, switches: &[(&str, bool)]) -> CfsPair {
