@@ -4,10 +4,12 @@
 SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-# Packages beyond a plain Debian system: the compiler of the schedulers, its formatter, the headers that BPF C includes,
-# the build dependencies of libbpf and of the kernel's example schedulers, and trace-cmd, whose recordings are compared.
-APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
-  bpftool curl zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
+# Packages beyond a plain Debian system: the compiler of the schedulers, the headers that BPF C includes, the build
+# dependencies of libbpf.
+BUILD_PACKAGES := clang-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc libc6-dev make ca-certificates
+# For the checks: the formatter of the schedulers, the build dependencies of the kernel's example schedulers and of the
+# fuzz targets, and trace-cmd, whose recordings are compared.
+CHECK_PACKAGES := clang-format-19 g++ bpftool curl zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
 # Test dependencies: a browser for pages, shells and mandoc for completion scripts and man pages, cpio for archives.
 BROWSER := chromium
 TEST_PACKAGES := zsh fish elvish mandoc cpio
@@ -21,7 +23,11 @@ TESTED := --workspace --features fairground/parquet
 # The release binary is static: it is also the first process of the virtual machines that it boots, which have no other
 # file. The flag applies to this target only, not to build scripts and procedural macros.
 TARGET := x86_64-unknown-linux-gnu
-RELEASE := target/$(TARGET)/release/fairground
+# `make packages` builds with the profile of that name.
+PROFILE := release
+# `make demo` leaves out what it does not show.
+FEATURES :=
+RELEASE = target/$(TARGET)/$(PROFILE)/fairground
 # The name of the tarball.
 PACKAGE := fairground-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-x86_64-linux
 PACK = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct)
@@ -35,11 +41,12 @@ UNAVAILABLE_LIST := target/unavailable.txt
 
 MDBOOK_VERSION := 0.5.4
 
-.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-beside bench-lines bench-reading bench-sweep bench-timeline fuzz-smoke clean
+.PHONY: help demo test setup setup-build build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-beside bench-lines bench-reading bench-sweep bench-timeline fuzz-smoke clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
 
+demo: FEATURES := --no-default-features
 demo: build ## Install, build, reproduce the time-slice report of 2009, and compare four schedulers on a page with charts
 	@echo
 	$(RELEASE) reproduce slice-2009
@@ -68,19 +75,20 @@ downloads: setup
 	@$(MAKE) --no-print-directory third-party
 	@python/environment.sh $(PYTHON) || $(UNAVAILABLE) python "tests of the Python module" "no Python packages"
 
-build: setup ## Build the release binary, static
-	+$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
+build: setup-build ## Build the release binary, static
+	+$(STATIC) $(CARGO) build --locked --profile $(PROFILE) --target $(TARGET) -p fairground $(FEATURES)
 
 kernels: build ## Fetch real kernels and the emulator that boots them from Debian into ~/.cache/fairground (no root)
 	./thrice.sh $(RELEASE) kernels fetch 6.1 newest || $(UNAVAILABLE) kernel "tests on real kernels" "they cannot be fetched"
 
 # Files in packages have the time of the last commit, so that the same source gives the same bytes.
+packages: PROFILE := packages
 packages: build python ## Build and check a Debian package, a static tarball in target/package and the Python wheel
 	@cargo deb --version 2>/dev/null | grep -qwF '$(CARGO_DEB_VERSION)' || $(CARGO) install --locked cargo-deb@$(CARGO_DEB_VERSION)
 	rm -rf target/package
 	$(PACK) packaging/stage.sh $(RELEASE) target/package/stage
 	$(PACK) packaging/tarball.sh target/package/stage $(PACKAGE) target/package
-	$(PACK) $(CARGO) deb --package fairground --no-build --no-strip --target $(TARGET) --output target/package/
+	$(PACK) $(CARGO) deb --package fairground --no-build --no-strip --profile $(PROFILE) --target $(TARGET) --output target/package/
 	packaging/check.sh target/package/*.deb target/package/$(PACKAGE).tar.gz target/wheels/*.whl
 
 third-party: setup ## Build the kernel's example schedulers into ~/.cache/fairground (no root)
@@ -91,7 +99,7 @@ python: build ## Build the Python module and the program as a wheel in target/wh
 	@python/environment.sh $(PYTHON)
 	rm -rf target/wheels
 	install -D -m 755 $(RELEASE) python/data/scripts/fairground && strip python/data/scripts/fairground
-	$(PACK) $(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
+	$(PACK) $(PYTHON)/bin/maturin build --locked --profile $(PROFILE) --manifest-path python/Cargo.toml --out target/wheels
 	rm -rf python/data/scripts
 
 # The module is that of `test-programs`; `make packages` checks the wheel.
@@ -106,14 +114,17 @@ soak: kernels ## Run every scheduler in a virtual machine under load, 100 reload
 	$(CARGO) test --locked -p fairground-tests --test all accepted_by_a_kernel:: -- --ignored --nocapture
 
 setup: ## Install missing packages; needs root only if one is missing
-	@./setup.sh $(RUST_VERSION) $(APT_PACKAGES)
+	@./setup.sh $(RUST_VERSION) $(BUILD_PACKAGES) $(CHECK_PACKAGES)
+
+setup-build:
+	@./setup.sh $(RUST_VERSION) $(BUILD_PACKAGES)
 
 lint: setup cargo-deny ## Check formatting, clippy, licences and duplicate dependencies; warnings are errors
 	$(CARGO) fmt --all --check
 	clang-format-19 --dry-run -Werror policies/*.bpf.c policies/include/*.h
 	[ ! -x $(CARGO_DENY) ] || $(CARGO_DENY) check -D warnings bans licenses sources
 	$(CARGO) clippy --locked $(TESTED) --all-targets -- -D warnings
-	$(CARGO) clippy --locked --workspace -- -D warnings
+	$(CARGO) clippy --locked -p fairground --no-default-features -- -D warnings
 
 # The upstream program as a Python package: building it takes longer than the rest of `lint`.
 CARGO_DENY := target/cargo-deny/bin/cargo-deny
@@ -127,12 +138,12 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	clang-format-19 -i policies/*.bpf.c policies/include/*.h
 
-bench: setup ## Measure simulated scheduling events per second of wall time on one core
+bench: setup-build ## Measure simulated scheduling events per second of wall time on one core
 	$(CARGO) run --locked --release -p fairground-benches --bin events
 
 SCHED := cfs
 WORKLOAD := pipe:1
-bench-lines: setup ## Count the instructions of each source line of a scheduler (SCHED=cfs@6.1 WORKLOAD=pipe:1)
+bench-lines: setup-build ## Count the instructions of each source line of a scheduler (SCHED=cfs@6.1 WORKLOAD=pipe:1)
 	$(CARGO) run --locked --release -p fairground-benches --bin lines $(SCHED) $(WORKLOAD)
 
 bench-reading: build ## Measure the reading of a recording of a million events, beside perf (needs perf and hackbench)
@@ -154,7 +165,7 @@ bench-timeline: test-programs downloads ## Measure how a page of a million event
 # Debian 12 has no package of mdBook. It is built once, without its server, into the cache.
 MDBOOK := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fairground/mdbook-$(MDBOOK_VERSION)
 
-book: setup ## Build the documentation as HTML, target/book/index.html
+book: setup-build ## Build the documentation as HTML, target/book/index.html
 	@[ -x $(MDBOOK)/bin/mdbook ] || $(CARGO) install --quiet --locked --no-default-features --features search --root $(MDBOOK) mdbook@$(MDBOOK_VERSION)
 	$(MDBOOK)/bin/mdbook build
 

@@ -24,10 +24,8 @@ if ((${#missing[@]})); then
     exit 2
   fi
   echo "Installing Debian packages: ${missing[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  thrice=$(dirname "$0")/thrice.sh
-  "$thrice" "${as_root[@]}" apt-get update -qq
-  "$thrice" "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  "$(dirname "$0")/thrice.sh" "${as_root[@]}" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null' sh "${missing[@]}"
 fi
 
 if ! command -v cargo >/dev/null; then

@@ -50,7 +50,7 @@ mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,include/bpf,obje
 [[ -f $keyring ]] || fail "there is no $keyring: install the Debian package debian-archive-keyring"
 echo "deb [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
 apt=(-qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$work/lists"
-  -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root -o Acquire::Retries=3 -o Acquire::Languages=none)
+  -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root -o Acquire::Retries=3 -o APT::Update::Error-Mode=any -o Acquire::Languages=none)
 say "reading the package lists of Debian $suite"
 thrice=$(realpath "$(dirname "$0")/thrice.sh")
 "$thrice" apt-get "${apt[@]}" update

@@ -2,4 +2,5 @@
 
 mod formats;
 mod parquet;
+#[cfg(feature = "plots")]
 mod pictures;

@@ -12,6 +12,11 @@ use crate::export;
 pub(crate) fn prepare(args: &PageArgs) -> Result<(), Failure> {
     args.html.as_deref().map(export::check_place).transpose()?;
     let Some(folder) = &args.plots else { return Ok(()) };
+    if cfg!(not(feature = "plots")) {
+        let message = "--plots is not part of this build";
+        let help = "build one with the feature `plots`, as `make build` and `cargo build -p fairground` do";
+        return Err(Failure::new(message).help(help));
+    }
     let failed = |e| {
         Failure::io(folder.display(), &e)
             .help("--plots takes a folder, in which each chart becomes a file")
@@ -22,6 +27,7 @@ pub(crate) fn prepare(args: &PageArgs) -> Result<(), Failure> {
 }
 
 /// Writes an SVG and a PNG of each drawing. What has such a name is replaced, what has another stays.
+#[cfg(feature = "plots")]
 pub(super) fn write(folder: &Path, page: &Page) -> Result<(), Failure> {
     for picture in page.pictures().map_err(Failure::new)? {
         let files = [("svg", picture.svg.as_bytes()), ("png", picture.png.as_slice())];
@@ -30,5 +36,11 @@ pub(super) fn write(folder: &Path, page: &Page) -> Result<(), Failure> {
             export::write_whole(&path, |sink| sink.write_all(bytes))?;
         }
     }
+    Ok(())
+}
+
+/// Nothing: [`prepare`] has refused.
+#[cfg(not(feature = "plots"))]
+pub(super) fn write(_: &Path, _: &Page) -> Result<(), Failure> {
     Ok(())
 }

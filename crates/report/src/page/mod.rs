@@ -3,14 +3,16 @@
 //! A drawing is data in the page ([`Chart`]); `assets/charts.js` draws it with [Apache
 //! ECharts](https://echarts.apache.org), which lies beside it under its own licence. To add a chart, make a
 //! [`Chart`]; to add a kind of drawing, a [`Shape`] and a function in `charts.js`. The same drawings as files for
-//! papers: [`Page::pictures`].
+//! papers, with the feature `plots`: `Page::pictures`.
 
 mod chart;
 mod html;
+#[cfg(feature = "plots")]
 mod picture;
 mod timeline;
 
 pub use chart::{Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Marks, Shape};
+#[cfg(feature = "plots")]
 pub use picture::{Picture, PictureError};
 pub use timeline::{Activity, Mark, SLICES_MAX, Slice, TaskName, Timeline};
 
