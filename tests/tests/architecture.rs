@@ -55,9 +55,13 @@ fn tree() -> Vec<String> {
     found
 }
 
+/// The ends of the names of files that people write here; `trace.dat` in a row is a format.
+const WRITTEN: [&str; 7] = ["rs", "md", "toml", "h", "js", "py", "sh"];
+
 /// Whether a word is a path: with a folder or the end of a file's name.
 fn is_path(word: &str) -> bool {
-    word.contains('/') || Path::new(word).extension().is_some()
+    let end = Path::new(word).extension().and_then(|end| end.to_str());
+    word.contains('/') || end.is_some_and(|end| WRITTEN.contains(&end))
 }
 
 /// Whether a word is a name of code that nothing else is written like.

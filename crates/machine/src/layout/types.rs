@@ -262,12 +262,8 @@ fn task_struct(
         &[at("pcount", sched_info::PCOUNT, b.ulong), at("run_delay", sched_info::RUN_DELAY, b.u64)],
     );
     let list_head = list_head(t);
-    let signal = structure(
-        t,
-        "signal_struct",
-        signal::SIZE,
-        &[at("thread_head", signal::THREAD_HEAD, list_head)],
-    );
+    let thread_head = at("thread_head", signal::THREAD_HEAD, list_head);
+    let signal = structure(t, "signal_struct", signal::SIZE, &[thread_head]);
     let signal_ptr = t.pointer(signal);
     let mm = t.declare("mm_struct");
     let mm_ptr = t.pointer(mm);

@@ -78,10 +78,8 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     let mut knobs = Knobs::find(&job.knobs, KnobFolders::default())?;
     let leaves_traces = !job.knobs.is_empty() || !workload.cgroups.is_empty();
     // Started first, so that it does not inherit descriptors, above all a scheduler's link.
-    let _janitor = match leaves_traces {
-        true => Some(Janitor::start(&knobs.originals()).map_err(RunError::Janitor)?),
-        false => None,
-    };
+    let janitor = leaves_traces.then(|| Janitor::start(&knobs.originals())).transpose();
+    let _janitor = janitor.map_err(RunError::Janitor)?;
     for knob in job.knobs.iter().filter(|knob| knob.at_ns.is_none()) {
         knobs.turn(knob)?;
     }
@@ -93,9 +91,8 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         sleep_until(now_ns().next_multiple_of(NS_PER_S));
     }
     let (mut recorder, not_recorded) = record(job)?;
-    let marker = recorder.as_ref().and_then(Recorder::marker);
-    let marker = marker.map(|marker| marker.try_clone_to_owned()).transpose();
-    let marker = marker.map_err(|error| RunError::file(folder, error))?;
+    let marker = recorder.as_ref().and_then(Recorder::marker).map(|m| m.try_clone_to_owned());
+    let marker = marker.transpose().map_err(|error| RunError::file(folder, error))?;
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
     wake_each(&executor, workload);
     let mut detailed = recorder.as_mut().filter(|_| has_details(job));

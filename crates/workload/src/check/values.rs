@@ -212,7 +212,6 @@ fn cpus_problem(cpus: &CpuList) -> Option<String> {
 }
 
 fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
-    const FORM: &str = "write a time from 0 to TIME_MAX_NS, 1000000 s; a range from short to long";
     if path.path.len() > LOOP_DEPTH_MAX + 1 {
         return Some((
             format!("more than LOOP_DEPTH_MAX, {LOOP_DEPTH_MAX}, loops inside loops"),
@@ -223,6 +222,11 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
         let message = format!("there is no {} number {index}", kind.word());
         return Some((message, "refer to what the workload declares"));
     }
+    operand_problem(workload, op)
+}
+
+fn operand_problem(workload: &Workload, op: &Op) -> Option<Problem> {
+    const FORM: &str = "write a time from 0 to TIME_MAX_NS, 1000000 s; a range from short to long";
     match op {
         Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. })
         | Op::Busy(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
