@@ -164,7 +164,7 @@ fn each_bar_has_its_own_mark() {
         let document = roxmltree::Document::parse(svg).expect("an SVG is XML");
         let is_mark = |node: &roxmltree::Node<'_, '_>| {
             let placed = node.attribute("transform").is_some_and(|at| at.starts_with("matrix"));
-            placed && node.attribute("fill") == Some(TEXT)
+            node.has_tag_name("path") && placed && node.attribute("fill") == Some(TEXT)
         };
         document.descendants().filter(is_mark).count()
     };
