@@ -67,37 +67,46 @@ static __always_inline void count_out(const struct task_struct *p, struct cfs_ta
     leave_cpu(cpu, t->load.weight);
 }
 
-static __noinline void account_enqueue_in_group(const struct task_struct *p, struct cfs_task *t, u32 cpu)
+/* A task of any group, or of none, joins or leaves its queue. For the verifier one function, not one path for each. */
+static __noinline void account_enqueue_any(const struct task_struct *p, struct cfs_task *t, u32 cpu)
 {
     struct cfs_queue *q = queue_in(t->group, cpu);
 
-    average_groups(t->group, cpu);
-    __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, 1);
+    t->cpu = cpu;
+    if (t->group) {
+        average_groups(t->group, cpu);
+        __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, 1);
+    }
     add_load(q, t->load.weight);
     count_in(p, t, q, cpu);
-    join_groups(t->group, cpu);
+    if (t->group)
+        join_groups(t->group, cpu);
 }
 
-static __noinline void account_dequeue_in_group(const struct task_struct *p, struct cfs_task *t, u32 cpu)
+static __noinline void account_dequeue_any(const struct task_struct *p, struct cfs_task *t)
 {
-    struct cfs_queue *q = queue_in(t->group, cpu);
+    struct cfs_queue *q = queue_in(t->group, t->cpu);
 
-    average_groups(t->group, cpu);
-    __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, -1);
+    if (t->group) {
+        average_groups(t->group, t->cpu);
+        __sync_fetch_and_add(&queue_of(t->cpu)->nr_grouped, -1);
+    }
     add_load(q, -(s64)t->load.weight);
-    count_out(p, t, q, cpu);
-    leave_groups(t->group, cpu);
+    count_out(p, t, q, t->cpu);
+    if (t->group)
+        leave_groups(t->group, t->cpu);
 }
 
+/* The same where it is done often. */
 static __always_inline void account_enqueue(const struct task_struct *p, struct cfs_task *t, u32 cpu)
 {
     struct cfs_queue *q = queue_of(cpu);
 
-    t->cpu = cpu;
     if (unlikely(t->group)) {
-        account_enqueue_in_group(p, t, cpu);
+        account_enqueue_any(p, t, cpu);
         return;
     }
+    t->cpu = cpu;
     __sync_fetch_and_add(&q->load, t->load.weight);
     count_in(p, t, q, cpu);
 }
@@ -107,7 +116,7 @@ static __always_inline void account_dequeue(const struct task_struct *p, struct 
     struct cfs_queue *q = queue_of(t->cpu);
 
     if (unlikely(t->group)) {
-        account_dequeue_in_group(p, t, t->cpu);
+        account_dequeue_any(p, t);
         return;
     }
     __sync_fetch_and_add(&q->load, -(u64)t->load.weight);
@@ -124,8 +133,8 @@ static __always_inline u64 migrated_vruntime(u64 vruntime, u32 group, u32 from, 
 static __always_inline void change_cpu(const struct task_struct *p, struct cfs_task *t, u32 to)
 {
     forget_leftmost(&queue_in(t->group, t->cpu)->left);
-    account_dequeue(p, t);
-    account_enqueue(p, t, to);
+    account_dequeue_any(p, t);
+    account_enqueue_any(p, t, to);
 }
 
 /* The same, to the CPU where the task is now. Returns its vruntime there. Not inline: callbacks need it rarely. */
