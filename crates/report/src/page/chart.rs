@@ -161,6 +161,7 @@ impl Chart {
     }
 }
 
+#[cfg(feature = "plots")]
 impl Shape {
     pub(super) fn to_json(&self) -> Value {
         to_json(self)
