@@ -95,13 +95,15 @@ fn the_same_source_gives_the_same_object_anywhere() {
     assert!(built(&one) == built(&two), "the objects differ");
 }
 
-/// Puts every seventh task into a queue that does not exist: one of a guest's own tasks, soon after it is attached.
+/// Puts tasks into a queue that does not exist once it has been attached for a few wake-ups: those of a guest's own
+/// tasks, before any load.
 const EJECTED: &str = r#"
 #include "scx.bpf.h"
 char _license[] SEC("license") = "GPL";
+u64 nr_enqueued;
 void BPF_STRUCT_OPS(stray_enqueue, struct task_struct *p, u64 enq_flags)
 {
-    u64 queue = (u32)p->pid % 7 == 3 ? 77 : SCX_DSQ_GLOBAL;
+    u64 queue = __sync_fetch_and_add(&nr_enqueued, 1) < 8 ? SCX_DSQ_GLOBAL : 77;
     scx_bpf_dsq_insert(p, queue, 1000000, enq_flags);
 }
 SCX_OPS_DEFINE(stray_ops, .enqueue = (void *)stray_enqueue, .name = "stray");
