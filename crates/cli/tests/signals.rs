@@ -55,6 +55,28 @@ fn left(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().display().to_string()).collect()
 }
 
+/// Each signal ends the command with 130 and leaves its folder of temporary files empty. It is sent once the process
+/// with this id is `ready`.
+fn ends_with_130_and_leaves_nothing(command: &[&str], ready: impl Fn(u32, Signal)) {
+    for signal in SIGNALS {
+        let scratch = Files::new();
+        let what = format!("{command:?}, {signal}");
+        let mut child = interruptible()
+            .args(command)
+            .env("TMPDIR", scratch.path(""))
+            .env_remove("FAIRGROUND_SEED")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        ready(child.id(), signal);
+        kill(Pid::from_raw(child.id() as i32), signal).expect("it is there");
+        assert_eq!(ended(&mut child, &what).code(), Some(130), "{what}");
+        until("nothing is left", || left(&scratch.path("")).is_empty());
+    }
+}
+
 #[test]
 fn runs_end_with_130_and_leave_nothing() {
     let commands: [&[&str]; 3] = [
@@ -63,29 +85,15 @@ fn runs_end_with_130_and_leave_nothing() {
         &["run", "hogs:2", "--on", "host", "--no-recording"],
     ];
     for command in commands {
-        for signal in SIGNALS {
-            let scratch = Files::new();
-            let what = format!("{command:?}, {signal}");
-            let mut child = interruptible()
-                .args(command)
-                .args(if command.contains(&"host") { &LONG[2..] } else { &LONG[..] })
-                .env("TMPDIR", scratch.path(""))
-                .env_remove("FAIRGROUND_SEED")
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .expect("the program starts");
-            until("it listens", || listens(child.id(), signal));
+        let long = if command.contains(&"host") { &LONG[2..] } else { &LONG[..] };
+        ends_with_130_and_leaves_nothing(&[command, long].concat(), |pid, signal| {
+            until("it listens", || listens(pid, signal));
             std::thread::sleep(Duration::from_millis(100));
-            kill(Pid::from_raw(child.id() as i32), signal).expect("it is there");
-            assert_eq!(ended(&mut child, &what).code(), Some(130), "{what}");
-            until("nothing is left", || left(&scratch.path("")).is_empty());
-        }
+        });
     }
 }
 
-/// The source includes a pipe that nobody writes into.
+/// The source includes a pipe without a writer.
 #[test]
 fn a_source_that_compiles_leaves_nothing() {
     let files = Files::new();
@@ -98,22 +106,9 @@ fn a_source_that_compiles_leaves_nothing() {
         &["run", "hogs:2", "--sched", &source],
     ];
     for command in commands {
-        for signal in SIGNALS {
-            let scratch = Files::new();
-            let what = format!("{command:?}, {signal}");
-            let mut child = interruptible()
-                .args(command)
-                .env("TMPDIR", scratch.path(""))
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .expect("the program starts");
-            until("it compiles", || has(child.id(), "SigBlk:", signal));
-            kill(Pid::from_raw(child.id() as i32), signal).expect("it is there");
-            assert_eq!(ended(&mut child, &what).code(), Some(130), "{what}");
-            until("nothing is left", || left(&scratch.path("")).is_empty());
-        }
+        ends_with_130_and_leaves_nothing(command, |pid, signal| {
+            until("it compiles", || has(pid, "SigBlk:", signal));
+        });
     }
     assert_eq!(left(&files.path("")).len(), 2, "no object");
 }

@@ -55,7 +55,7 @@ pub(crate) mod task {
     pub(crate) const RT_PRIORITY: u64 = START_BOOTTIME + 8;
     /// 0, as for a task that lives.
     pub(crate) const EXIT_STATE: u64 = RT_PRIORITY + 4;
-    /// 0: nobody traces a task.
+    /// 0: no task is traced.
     pub(crate) const PTRACE: u64 = EXIT_STATE + 4;
     pub(crate) const EXIT_CODE: u64 = PTRACE + 4;
     pub(crate) const SIZE: u64 = EXIT_CODE + 4;
