@@ -34,6 +34,7 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
         )));
     }
     let text = read_text(source).map_err(|e| Failure::io(&name, &e))?;
+    let signals = hold_signals()?;
     let folder = temporary()?;
     for (name, text) in fairground_policies::HEADERS {
         fs::write(folder.path().join(name), text).map_err(|e| Failure::io(name, &e))?;
@@ -53,7 +54,7 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     // What is there stays until the new one is whole.
     let made = folder.path().join("made.o");
     command.arg("-c").arg(source).arg("-o").arg(&made);
-    let status = ended(&mut command).map_err(|e| Failure::io(&clang, &e))?;
+    let status = ended(&mut command, &signals).map_err(|e| Failure::io(&clang, &e))?;
     match status {
         None => Err(Failure::interrupted(format_args!("{name}: interrupted while it compiles"))),
         Some(status) if status.success() => {
@@ -65,13 +66,17 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Holds the signals that end the program. What is made after that is removed before they take effect.
+fn hold_signals() -> Result<EndSignals, Failure> {
+    EndSignals::hold().map_err(|e| Failure::io("<signals>", &e))
+}
+
 fn temporary() -> Result<Folder, Failure> {
     Folder::new().map_err(|e| Failure::io("<temporary folder>", &e))
 }
 
 /// How a compiler ended; `None`: a signal asked to end, and it was killed.
-fn ended(command: &mut Command) -> io::Result<Option<ExitStatus>> {
-    let signals = EndSignals::hold()?;
+fn ended(command: &mut Command, signals: &EndSignals) -> io::Result<Option<ExitStatus>> {
     die_with_parent(command);
     let mut child = command.spawn()?;
     loop {
@@ -114,6 +119,7 @@ fn without_paths(source: &Path, headers: &Path) -> Vec<String> {
 
 /// Compiles a source; the object's bytes. No file is left.
 pub(super) fn bytes_of_source(name: &str) -> Result<Vec<u8>, Failure> {
+    let _signals = hold_signals()?;
     let folder = temporary()?;
     let object = folder.path().join("scheduler.bpf.o");
     compile_scheduler(Path::new(name), &object)?;
