@@ -60,7 +60,7 @@ demo: build ## Install, build, reproduce the time-slice report of 2009, and comp
 test: setup ## Install, build, run every test (debug build, held against the release build), list what could not run
 	@rm -f $(UNAVAILABLE_LIST)
 	$(MAKE) -j3 kernels test-programs downloads
-	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked $(TESTED)
+	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --no-fail-fast $(TESTED)
 	$(MAKE) python-test
 	@[ ! -e $(UNAVAILABLE_LIST) ] || { echo; echo "Not checked here:"; sort -u $(UNAVAILABLE_LIST); }
 
