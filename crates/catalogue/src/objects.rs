@@ -39,7 +39,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) includes: &'a [PathBuf],
 }
 
-/// Compiles the sources with `clang` and links them into `object`.
+/// Compiles the sources with `clang` and links them into `object`. The parts stay in the package's folder.
 pub(crate) fn build(
     origin: Origin<'_>,
     sources: &[String],
@@ -48,7 +48,7 @@ pub(crate) fn build(
 ) -> Result<(), FetchError> {
     let mut parts = Vec::with_capacity(sources.len());
     for source in sources {
-        let part = object.with_extension(format!("{}.o", parts.len()));
+        let part = origin.folder.join(format!("part.{}.o", parts.len()));
         compile(origin, source, clang, &part)?;
         parts.push(part);
     }

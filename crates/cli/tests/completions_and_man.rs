@@ -7,12 +7,13 @@ use fairground_testing::unavailable;
 
 use crate::support::{Files, success};
 
-/// Each shell, and how it checks a script without running it.
-const SHELLS: [(&str, &[&str]); 4] = [
-    ("bash", &["-n"]),
-    ("zsh", &["-n"]),
-    ("fish", &["--no-execute"]),
-    ("elvish", &["-compileonly"]),
+/// Each shell, how it checks a script without running it, and what stands before the script for that: elvish has the
+/// namespace `edit:` on a terminal only.
+const SHELLS: [(&str, &[&str], &str); 4] = [
+    ("bash", &["-n"], ""),
+    ("zsh", &["-n"], ""),
+    ("fish", &["--no-execute"], ""),
+    ("elvish", &["-compileonly"], "var edit: = (ns [&])\n"),
 ];
 
 /// What a program printed; `None`, with the reason on stdout, where it is not installed.
@@ -28,10 +29,10 @@ fn tried(program: &str, arguments: &[&str]) -> Option<(bool, String)> {
 #[test]
 fn every_shell_reads_its_script() {
     let files = Files::new();
-    for (shell, flags) in SHELLS {
+    for (shell, flags, before) in SHELLS {
         let script = success(&["completions", shell]);
         assert!(script.contains("reproduce") && script.contains("write-workload"), "{shell}");
-        let path = files.write(&format!("script.{shell}"), script);
+        let path = files.write(&format!("script.{shell}"), before.to_owned() + &script);
         let Some((fine, said)) = tried(shell, &[flags, &[path.as_str()]].concat()) else {
             continue;
         };

@@ -62,6 +62,14 @@ fn a_last_task_that_is_not_dispatched_waits() {
     assert_eq!(result.exit.message, "hog[1000] failed to run for 0.147s");
 }
 
+/// While its run queue is locked, a CPU is kicked for when it will be idle: `scx_kick_cpu` cannot look whether it is.
+#[test]
+fn a_last_task_gets_its_cpu_back_by_a_kick_of_the_idle_cpu() {
+    let set = [("keep", "off"), ("kick", "on")];
+    let result = simulate(&free_machine(1), &policy("last"), &set, &hogs(1), 10 * MS);
+    assert_eq!(result.log, ["last at 3000000", "last at 6000000", "last at 9000000"]);
+}
+
 /// The first process and the kernel's threads are found by pid, and are in the root of the control groups.
 #[test]
 fn a_program_finds_the_first_process_and_the_kernels_threads() {

@@ -111,6 +111,13 @@ impl Kernel {
         !rq.is_idle() && !rq.in_balance
     }
 
+    /// Whether the callback that runs was called with the lock of this CPU's run queue: that of its task, or of the
+    /// executing CPU where it is about none.
+    fn holds_lock_of(&self, cpu: u32) -> bool {
+        let of_task = self.permission.task().map(|slot| self.task(slot).cpu);
+        self.permission.is_locked() && of_task.unwrap_or(self.this_cpu) == cpu
+    }
+
     /// `scx_bpf_kick_cpu`.
     pub(crate) fn kick(&mut self, cpu: i64, flags: u64) {
         let Some(cpu) = self.cpu_valid(cpu, "") else { return };
@@ -118,7 +125,8 @@ impl Kernel {
             if flags & (kick::PREEMPT | kick::WAIT) != 0 {
                 self.error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE");
             }
-            if !self.can_skip_idle_kick(cpu) {
+            // A run queue that is locked cannot be looked at (`raw_spin_rq_trylock`): that CPU is kicked.
+            if self.holds_lock_of(cpu) || !self.can_skip_idle_kick(cpu) {
                 self.kicks.add(cpu, kick::IDLE as u8);
             }
         } else {
