@@ -325,6 +325,16 @@ pub(crate) enum SchedCommand {
         /// The release of Linux whose sched_ext interface it is held against
         #[arg(long, value_enum, default_value_t = KernelAbiChoice::default(), value_name = "RELEASE")]
         kernel_abi: KernelAbiChoice,
+        /// Also have a real kernel's verifier check it in a virtual machine: for each program the instructions that it
+        /// processed, or its message
+        #[arg(
+            long,
+            value_name = "TARGET",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "vm:newest"
+        )]
+        verify: Option<String>,
     },
     /// Write a profile of what a scheduler's own loader sets: it runs in a virtual machine
     Capture(CaptureArgs),

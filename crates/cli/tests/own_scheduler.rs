@@ -127,3 +127,26 @@ fn figures_of_the_kernels_own_scheduler_do_not_stand_under_another_name() {
     let compared = run("compare", &format!("{stray},fifo"));
     assert_eq!(percentages(&compared, "hog", "cpu_share").len(), 1, "{compared}");
 }
+
+/// The programs of an object that a kernel takes, and the verifier's message on one that it does not.
+#[test]
+fn a_kernels_verifier_is_asked() {
+    let Some(on) = bootable() else { return };
+    let files = Files::new();
+    let his = files.write("his.bpf.c", source());
+    let verify = format!("--verify={on}");
+    let shown = success(&["sched", "show", &his, &verify, "--quiet", "--format", "csv"]);
+    let row = shown.lines().find(|line| line.contains("verified") && line.contains("his_enqueue"));
+    let row = row.unwrap_or_else(|| panic!("no `his_enqueue` in:\n{shown}"));
+    assert!(row.split(',').any(|cell| cell.parse().is_ok_and(|insns: u32| insns > 5)), "{row}");
+
+    let reads = "u64 pid = *(volatile u64 *)&p->pid; if (!pid) return;";
+    let bad = source().replacen("u64 enq_flags)\n{", &format!("u64 enq_flags)\n{{ {reads}"), 1);
+    assert_ne!(bad, source());
+    let bad = files.write("bad.bpf.c", &bad);
+    let said = refusal(&["sched", "show", &bad, &verify, "--quiet"]);
+    for part in ["the kernel's verifier rejects the program `his_", "access beyond the end"] {
+        assert!(said.contains(part), "`{part}` is missing from:\n{said}");
+    }
+    assert!(!said.contains("console"), "the message says it all:\n{said}");
+}

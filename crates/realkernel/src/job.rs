@@ -10,6 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sched_ext::VerifiedProgram;
+
 /// The job's file in its folder.
 pub const JOB_FILE: &str = "job.json";
 /// The scheduler's object in the job's folder.
@@ -247,6 +249,9 @@ pub struct Outcome {
     pub changes: Vec<Change>,
     /// How the attached scheduler was disabled; `None` if none was attached.
     pub exit: Option<SchedulerExit>,
+    /// The programs of the attached object, as the kernel's verifier has seen them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<VerifiedProgram>,
     /// Whether the scheduler was in charge; `None` if none was attached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<Charge>,

@@ -99,6 +99,7 @@ mod tests {
             marks: Vec::new(),
             changes: Vec::new(),
             exit: None,
+            programs: Vec::new(),
             charge: None,
             loader: None,
             not_recorded: None,

@@ -23,6 +23,7 @@ mod run;
 mod sched;
 mod schema;
 mod top;
+mod verify;
 mod workload;
 
 use std::process::ExitCode;

@@ -16,6 +16,7 @@ use super::capture::capture;
 use super::fetch::{fetch, published_table};
 use super::needs::{answer, needs_tables};
 use super::policy_cost::cost_table;
+use super::verify::verified_table;
 use crate::args::{Cli, SchedCommand};
 use crate::present;
 
@@ -23,7 +24,10 @@ pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failu
     match command {
         SchedCommand::List => list(cli)?,
         SchedCommand::Fetch { scheds } => fetch(cli, scheds)?,
-        SchedCommand::Show { sched, cost, kernel_abi } => show(cli, sched, *cost, kernel_abi.0)?,
+        SchedCommand::Show { sched, cost, kernel_abi, verify } => {
+            let more = More { cost: *cost, verify: verify.as_deref() };
+            show(cli, sched, kernel_abi.0, more)?;
+        }
         SchedCommand::Capture(args) => return capture(cli, args),
         SchedCommand::Build { source, output } => build(source, output.as_deref())?,
     }
@@ -48,7 +52,14 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     present::print_tables([table, published_table()], cli)
 }
 
-fn show(cli: &Cli, spec: &str, cost: bool, abi: KernelAbi) -> Result<(), Failure> {
+/// Tables that need a run.
+struct More<'a> {
+    cost: bool,
+    /// The target whose kernel verifies the object.
+    verify: Option<&'a str>,
+}
+
+fn show(cli: &Cli, spec: &str, abi: KernelAbi, more: More<'_>) -> Result<(), Failure> {
     // The parameter set is checked, if one is named; what is shown of the object is the same for all.
     let object = SchedulerObject::find(spec, None)?.object;
     let (name, _) = split_set(spec);
@@ -61,7 +72,10 @@ fn show(cli: &Cli, spec: &str, cost: bool, abi: KernelAbi) -> Result<(), Failure
     document.title = format!("{name}: {}", answer(&policy));
     document.tables.extend(needs_tables(&object, &obstacles, abi, cli.verbose));
     document.tables.push(sections_table(&object));
-    if cost {
+    if let Some(on) = more.verify {
+        document.tables.push(verified_table(spec, on, cli.quiet)?);
+    }
+    if more.cost {
         document.tables.push(cost_table(&Scheduler::load(
             spec,
             None,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::RunError;
 use crate::job::{GlobalWrite, Job, LoaderReport, SCHEDULER_FILE, SchedulerExit};
-use crate::sched_ext::{Attached, Loader};
+use crate::sched_ext::{Attached, Loader, VerifiedProgram};
 
 /// The scheduler of a run's tasks.
 #[derive(Debug)]
@@ -48,6 +48,14 @@ impl InCharge {
         match self {
             Self::Object(attached) => Ok(attached.write(write)?),
             Self::Kernel | Self::Loader(_) => Ok(()),
+        }
+    }
+
+    /// The programs of the object that the runner attached.
+    pub(super) fn programs(&self) -> Vec<VerifiedProgram> {
+        match self {
+            Self::Object(attached) => attached.programs(),
+            Self::Kernel | Self::Loader(_) => Vec::new(),
         }
     }
 

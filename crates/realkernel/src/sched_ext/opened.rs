@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{AsRawLibbpf, MapType, Object, OpenObject, libbpf_sys};
+use serde::{Deserialize, Serialize};
 
 use super::layout::Layout;
 use super::sections::is_section;
@@ -23,7 +24,7 @@ const ELEMENT: usize = 4;
 const BPF_F_LINK: u32 = 1 << 13;
 
 /// A program that the verifier has accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedProgram {
     /// Its name.
     pub name: String,

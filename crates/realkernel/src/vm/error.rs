@@ -46,11 +46,11 @@ pub enum VmError {
         console: Vec<String>,
     },
     /// The command in the guest failed.
-    #[error("in the guest: {message}{}", lines(.console))]
+    #[error("in the guest: {message}{}", if .console.is_empty() { String::new() } else { lines(.console) })]
     GuestFailed {
         /// The message.
         message: String,
-        /// The last lines of its console.
+        /// The last lines of its console; empty where the message is the guest's own.
         console: Vec<String>,
     },
     /// The guest wrote invalid data to the shared memory.

@@ -116,12 +116,14 @@ pub fn run_in_vm(
     let scratch = Folder::within(folder, ".vm-")
         .map_err(VmError::io(format!("make a folder in {}", folder.display())))?;
     let answer = run_command(&command, config, scratch.path(), watch)?;
-    let console: Vec<String> = answer.console.lines().map(str::to_owned).collect();
     let Ok(bytes) = fs::read(scratch.path().join(OUTCOME_FILE)) else {
-        let message = fs::read_to_string(scratch.path().join(ERROR_FILE));
-        let message = message.unwrap_or_else(|_| {
-            format!("the runner wrote no outcome (exit code {})", answer.exit_code)
-        });
+        let (message, console) = match fs::read_to_string(scratch.path().join(ERROR_FILE)) {
+            Ok(message) => (message, Vec::new()),
+            Err(_) => (
+                format!("the runner wrote no outcome (exit code {})", answer.exit_code),
+                answer.console.lines().map(str::to_owned).collect(),
+            ),
+        };
         let message =
             with_config_remedy(message.trim_end().to_owned(), &config.kernel, job.loader.is_some());
         return Err(VmError::GuestFailed { message, console });
