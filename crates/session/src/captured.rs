@@ -22,7 +22,7 @@ const ELF_MAGIC: &[u8] = b"\x7fELF\x02\x01\x01";
 const BPF_MACHINE: [u8; 2] = [247, 0];
 /// The length of a section for exit dumps, which a loader makes so large; a profile that sets it alone would let the
 /// program write beyond it.
-const DUMP_LENGTH: &str = "uei_dump_len";
+pub(crate) const DUMP_LENGTH: &str = "uei_dump_len";
 /// Maximum characters of a value among differences.
 const SHOWN_MAX: usize = 60;
 /// Members of the callback table that say on which kernel it was loaded, not what the loader chose.

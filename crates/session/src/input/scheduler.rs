@@ -15,6 +15,7 @@ use super::Profile;
 use super::loaded::{self, Loaded};
 use super::profile::{AppliedProfile, LoaderKnowledge};
 use super::published::without_entry;
+use crate::captured::DUMP_LENGTH;
 use crate::failure::Failure;
 use crate::spec::{EngineChoice, SchedulerSpec};
 
@@ -212,7 +213,8 @@ impl SchedulerObject {
     }
 
     /// Of an object file: the constants (`const volatile`) that are 0 in it and not set, in words. The object does not
-    /// say whether 0 is intended; its own loader may set them.
+    /// say whether 0 is intended; its own loader may set them. The length of the exit dump is not one of them: its section
+    /// must be enlarged with it.
     pub fn left_at_zero(&self, given: &[Setting]) -> Option<String> {
         let (name, _) = split_set(&self.label);
         if fairground_policies::get(name).is_some() {
@@ -229,9 +231,9 @@ impl SchedulerObject {
                 .any(|setting| root_of(&setting.name) == root_of(&global.name))
         };
         let constants = self.object.globals().iter().filter(|global| {
-            let number = is_number(&global.ty);
-            let constant = global.read_only && global.volatile && number;
-            constant && !is_kernel_constant(global) && !is_set(global) && !is_known(global)
+            let is_constant = global.read_only && global.volatile && is_number(&global.ty);
+            let is_foreign = is_kernel_constant(global) || global.name == DUMP_LENGTH;
+            is_constant && !is_foreign && !is_set(global) && !is_known(global)
         });
         let zero = |global: &&Global| self.object.initial(global).iter().all(|byte| *byte == 0);
         let names: Vec<&str> = constants.filter(zero).map(|global| global.name.as_str()).collect();
