@@ -2,8 +2,8 @@
 
 use fairground_machine::{MachineConfig, Setting};
 use fairground_session::{
-    BadWord, Failure, RunSpec, SchedulerObject, find_object, one_variant, parameter_sets,
-    read_profiles,
+    BadWord, Failure, OptionGroup, RunSpec, SchedulerObject, find_object, one_variant,
+    parameter_sets, read_profiles,
 };
 use fairground_workload::{Workload, library};
 use pyo3::exceptions::PyTypeError;

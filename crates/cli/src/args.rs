@@ -12,6 +12,7 @@ mod load;
 mod nearest;
 mod negative;
 mod record;
+mod spec;
 mod top;
 
 pub(crate) use capture::CaptureArgs;
@@ -24,12 +25,15 @@ pub(crate) use load::LoadArgs;
 pub(crate) use nearest::with_nearest_command;
 pub(crate) use negative::negative_number;
 pub(crate) use record::{ConvertArgs, RecordArgs};
+pub(crate) use spec::{SpecArgs, choice};
 pub(crate) use top::TopArgs;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fairground_session::{EngineChoice, KernelAbiChoice, MachineSpec, RunSpec, SchedulerSpec};
+use fairground_session::{
+    EngineChoice, KernelAbiChoice, MachineSpec, NamedChoice, RunSpec, SchedulerSpec,
+};
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated
 /// machine, and see which tasks got the CPU, for how long, which waited, and what a switch cost.
@@ -186,7 +190,7 @@ pub(crate) enum Per {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) run: RunSpec,
+    pub(crate) run: SpecArgs<RunSpec>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -203,7 +207,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
-    pub(crate) run: RunSpec,
+    pub(crate) run: SpecArgs<RunSpec>,
     /// Recordings. With a recording in place of the workload, what differs between the two; behind a workload, a
     /// column each
     #[arg(value_name = "RECORDING")]
@@ -279,9 +283,9 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     #[command(flatten)]
-    pub(crate) sched: SchedulerSpec,
+    pub(crate) sched: SpecArgs<SchedulerSpec>,
     #[command(flatten)]
-    pub(crate) machine: MachineSpec,
+    pub(crate) machine: SpecArgs<MachineSpec>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -296,7 +300,7 @@ pub(crate) struct ReproduceArgs {
     /// An experiment by name, or a file; without it, the list of experiments
     pub(crate) experiment: Option<String>,
     /// How the schedulers' instructions are executed
-    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    #[arg(long, value_parser = choice::<EngineChoice>(), default_value = EngineChoice::Jit.word())]
     pub(crate) engine: EngineChoice,
     /// Make the runs on these targets only: `sim` needs no kernel. Several with commas [default: all of them]
     #[arg(long, value_name = "TARGET", value_delimiter = ',')]
@@ -323,7 +327,7 @@ pub(crate) enum SchedCommand {
         #[arg(long)]
         cost: bool,
         /// The release of Linux whose sched_ext interface it is held against
-        #[arg(long, value_enum, default_value_t = KernelAbiChoice::default(), value_name = "RELEASE")]
+        #[arg(long, value_parser = choice::<KernelAbiChoice>(), default_value = KernelAbiChoice::default().word(), value_name = "RELEASE")]
         kernel_abi: KernelAbiChoice,
         /// Also have a real kernel's verifier check it in a virtual machine: for each program the instructions that it
         /// processed, or its message

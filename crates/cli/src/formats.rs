@@ -2,7 +2,7 @@
 //! states it.
 
 use fairground_report::{SCHEMA_VERSION, json_schema};
-use fairground_session::TOPOLOGY_FORMAT;
+use fairground_session::{RUN_FORMAT, RunSpec, TOPOLOGY_FORMAT};
 use serde_json::Value;
 
 use crate::experiment::EXPERIMENT_FORMAT;
@@ -29,6 +29,14 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         what: "what every command prints with --format json",
         page: "docs/reference/output-formats.md",
         json_schema: Some(json_schema),
+    },
+    OwnFormat {
+        name: "run",
+        version: RUN_FORMAT,
+        mark: "under specs",
+        what: "a run in words",
+        page: "docs/reference/experiments.md",
+        json_schema: Some(RunSpec::json_schema),
     },
     OwnFormat {
         name: "workload",

@@ -135,4 +135,11 @@ fn a_result_has_the_spec_from_which_the_run_can_be_made_again() {
         "duration": "100ms",
     });
     assert_eq!(result["specs"], json!([{ "name": "hogs:2 under rfs", "words": words }]));
+    let schema = serde_json::from_str(&success(&["schema", "run"])).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("it is a JSON Schema");
+    assert!(validator.is_valid(&words), "{words}");
+    for wrong in [json!({ "cpu": 1 }), json!({ "cpus": -1 }), json!({ "engine": "jet" })] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+    assert_eq!(schema["properties"]["hz"]["targets"], json!(["sim"]));
 }

@@ -62,9 +62,10 @@ pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
 pub use sources::{Source, sources};
 pub use spec::{
-    BUFFER_KIB_DEFAULT, BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, HZ_DEFAULT,
-    INSTRUCTION_NS_DEFAULT, KernelAbiChoice, LocksChoice, LocksSpec, MachineSpec, NullLoadsChoice,
-    Resolved, RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice, TopologySpec,
+    BUFFER_KIB_DEFAULT, BadWord, COSTS_DEFAULT, CPUS_DEFAULT, ChoiceWord, Count, EngineChoice,
+    HZ_DEFAULT, INSTRUCTION_NS_DEFAULT, KernelAbiChoice, Kind, LocksChoice, LocksSpec, MachineSpec,
+    NamedChoice, NullLoadsChoice, OptionGroup, OptionRow, OptionType, RUN_FORMAT, Resolved,
+    RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, Targets, TimersChoice, TopologySpec,
     VariablesSpec, VmModeChoice,
 };
 pub use variables::Variables;

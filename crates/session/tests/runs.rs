@@ -2,11 +2,10 @@
 
 use std::cell::Cell;
 
-use clap::ValueEnum as _;
 use fairground_machine::Setting;
 use fairground_session::{
-    CHUNK_NS, LocksChoice, MachineSpec, Plan, RunSpec, Scheduler, TargetSpec, TimersChoice,
-    TopologySpec, Unwatched, Watch, find_workload,
+    CHUNK_NS, LocksChoice, MachineSpec, NamedChoice, Plan, RunSpec, Scheduler, TargetSpec,
+    TimersChoice, TopologySpec, Unwatched, Watch, find_workload,
 };
 use fairground_trace::{Event, EventKind, read, write_ftrace};
 
@@ -106,7 +105,7 @@ fn a_recording_says_what_made_it() {
     let again = MachineSpec {
         topology: origin.topology.map(TopologySpec::Word),
         hz: origin.hz,
-        timers: TimersChoice::from_str(&origin.timers.expect("timers"), false).expect("a choice"),
+        timers: TimersChoice::parse(&origin.timers.expect("timers")).expect("a choice"),
         costs: origin.costs,
         cost: origin.cost.iter().map(|(name, value)| format!("{name}={value}")).collect(),
         ..MachineSpec::default()

@@ -7,7 +7,7 @@ use clap::Args;
 
 use fairground_session::{LocksSpec, MachineSpec, SchedulerSpec, TargetSpec};
 
-use super::{PageArgs, SourceArgs, TreeArgs};
+use super::{PageArgs, SourceArgs, SpecArgs, TreeArgs};
 
 /// Functions of a call chain by default: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
@@ -43,13 +43,13 @@ pub(crate) struct ContentionArgs {
     pub(crate) folded: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) target: TargetSpec,
+    pub(crate) target: SpecArgs<TargetSpec>,
     #[command(flatten)]
-    pub(crate) sched: SchedulerSpec,
+    pub(crate) sched: SpecArgs<SchedulerSpec>,
     #[command(flatten)]
-    pub(crate) machine: MachineSpec,
+    pub(crate) machine: SpecArgs<MachineSpec>,
     #[command(flatten)]
-    pub(crate) locks: LocksSpec,
+    pub(crate) locks: SpecArgs<LocksSpec>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
 }

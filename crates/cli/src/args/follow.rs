@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fairground_session::{EngineChoice, NullLoadsChoice, SEED_DEFAULT, TopologySpec};
+use fairground_session::{EngineChoice, NamedChoice, NullLoadsChoice, SEED_DEFAULT, TopologySpec};
 
-use super::SourceArgs;
+use super::{SourceArgs, choice};
 
 #[derive(Debug, Args)]
 pub(crate) struct FollowArgs {
@@ -46,10 +46,10 @@ pub(crate) struct FollowArgs {
     pub(crate) top: usize,
 
     /// How the scheduler's instructions are executed: both engines give the same result
-    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    #[arg(long, value_parser = choice::<EngineChoice>(), default_value = EngineChoice::Jit.word())]
     pub(crate) engine: EngineChoice,
 
     /// Result of a load through a NULL pointer: an error, or 0 as in the kernel's exception table
-    #[arg(long, value_enum, default_value_t = NullLoadsChoice::Error)]
+    #[arg(long, value_parser = choice::<NullLoadsChoice>(), default_value = NullLoadsChoice::Error.word())]
     pub(crate) null_loads: NullLoadsChoice,
 }

@@ -1,7 +1,9 @@
 //! Options of `kernels`.
 
 use clap::{Args, Subcommand};
-use fairground_session::VmModeChoice;
+use fairground_session::{NamedChoice, VmModeChoice};
+
+use super::choice;
 
 /// Kernels for virtual machines.
 #[derive(Debug, Subcommand)]
@@ -32,7 +34,7 @@ pub(crate) struct BootArgs {
     pub(crate) memory: u32,
 
     /// How the machine's time passes
-    #[arg(long, value_enum, default_value_t = VmModeChoice::Deterministic)]
+    #[arg(long, value_parser = choice::<VmModeChoice>(), default_value = VmModeChoice::Deterministic.word())]
     pub(crate) vm_mode: VmModeChoice,
 
     /// A parameter for the kernel's command line; may be given several times

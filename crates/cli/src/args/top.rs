@@ -5,6 +5,8 @@ use clap::{ArgMatches, Args, FromArgMatches};
 
 use fairground_session::{BUFFER_KIB_DEFAULT, LocksSpec, MachineSpec, SchedulerSpec};
 
+use super::SpecArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     // The first of the fields: those below take their values away.
@@ -33,11 +35,11 @@ pub(crate) struct TopArgs {
     )]
     pub(crate) buffer: u32,
     #[command(flatten)]
-    pub(crate) sched: SchedulerSpec,
+    pub(crate) sched: SpecArgs<SchedulerSpec>,
     #[command(flatten)]
-    pub(crate) machine: MachineSpec,
+    pub(crate) machine: SpecArgs<MachineSpec>,
     #[command(flatten)]
-    pub(crate) locks: LocksSpec,
+    pub(crate) locks: SpecArgs<LocksSpec>,
     /// Shares, slices and waits are those of the last interval of this length, at most 10 s
     #[arg(long, help_heading = "Measuring", value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,

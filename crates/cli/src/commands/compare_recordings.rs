@@ -43,7 +43,7 @@ pub(super) fn sides(args: &CompareArgs) -> Result<Option<[Vec<String>; 2]>, Fail
 /// Checks that the options have a meaning for recordings.
 fn check(args: &CompareArgs) -> Result<Detail, Failure> {
     let plain = RunSpec { workload: args.run.workload.clone(), ..RunSpec::default() };
-    if args.run != plain {
+    if *args.run != plain {
         return Err(Failure::new("options of runs mean nothing where recordings are compared")
             .help("leave them out; a recording's load under a scheduler: `fairground replay`"));
     }

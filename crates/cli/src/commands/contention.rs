@@ -11,8 +11,7 @@ use fairground_realkernel::tracefs::{RecordError, Session};
 use fairground_report::{Cell, Document};
 use fairground_scratch::Folder;
 use fairground_session::{
-    Failure, Recording, RunPlan, RunSpec, TargetSpec, VariablesSpec, one_scheduler, one_variant,
-    parse_time_if,
+    Failure, Recording, RunPlan, RunSpec, VariablesSpec, one_scheduler, one_variant, parse_time_if,
 };
 use fairground_trace::{Event, EventKind};
 
@@ -122,14 +121,15 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     }
     one_scheduler(&args.sched, &args.target)?;
     one_variant(&args.sched.set)?;
-    let spec = RunSpec {
+    let mut spec = RunSpec {
         workload: what.to_owned(),
-        target: TargetSpec { stacks: true, ..args.target.clone() },
-        scheduler: args.sched.clone(),
-        machine: args.machine.clone(),
-        locks: args.locks,
+        target: args.target.0.clone(),
+        scheduler: args.sched.0.clone(),
+        machine: args.machine.0.clone(),
+        locks: args.locks.0,
         variables: VariablesSpec::default(),
     };
+    spec.target.stacks |= spec.target.on.iter().any(|on| on != "sim");
     let workload = find_workload(&spec, cli.quiet).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")
     })?;

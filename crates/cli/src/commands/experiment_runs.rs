@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_session::{
-    CHUNK_NS, EngineChoice, Failure, Outcome, RunPlan, TargetReport, TimersChoice, Watch,
-    find_workload, parse_time_if,
+    CHUNK_NS, EngineChoice, Failure, NamedChoice, Outcome, RunPlan, TargetReport, TimersChoice,
+    Watch, find_workload, parse_time_if,
 };
 
 use crate::experiment::Run;
@@ -216,9 +216,7 @@ fn run_one(run: &Run, engine: EngineChoice, progress: &Progress) -> Result<Outco
         spec.scheduler.engine = engine;
     }
     let options = if run.is_simulated() { Options::simulated() } else { Options::default() };
-    if !run.is_simulated() {
-        spec = spec.for_real_kernel();
-    }
+    let spec = spec.for_its_targets()?;
     let (workload, _) = spec.find_workload()?;
     // A kernel that is not in the cache is not fetched for an experiment.
     let plan = RunPlan { fetch: false, ..RunPlan::new(&spec, &workload, options) };

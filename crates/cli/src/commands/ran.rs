@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Document};
-use fairground_session::{Ran, RunSpec};
+use fairground_session::{NamedChoice, Ran, RunSpec};
 
 use crate::interrupt;
 use crate::pictures::Pictured;

@@ -31,7 +31,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     }
     pictures::prepare(&args.page)?;
     let original = Analysis::of(&recording.trace, &Options::default());
-    let spec = replay.spec(args.sched.clone());
+    let spec = replay.spec(args.sched.0.clone());
     let own = match (replay.own(), replay.own_spec(&args.sched)) {
         (Some(own), Some(spec)) => {
             let label = format!("{} (its own)", own.spec);

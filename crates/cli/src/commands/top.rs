@@ -85,9 +85,9 @@ fn refuse(args: &TopArgs, shown: &str, takes: impl Fn(&str) -> bool) -> Result<(
 fn simulated(cli: &Cli, args: &TopArgs, name: &str, interval_ns: u64) -> Result<ExitCode, Failure> {
     let spec = RunSpec {
         workload: name.to_owned(),
-        scheduler: args.sched.clone(),
-        machine: args.machine.clone(),
-        locks: args.locks,
+        scheduler: args.sched.0.clone(),
+        machine: args.machine.0.clone(),
+        locks: args.locks.0,
         ..RunSpec::default()
     };
     let workload = find_workload(&spec, cli.quiet)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairground_session::{Failure, RunSpec, check_version, did_you_mean};
+use fairground_session::{Failure, OptionGroup, RunSpec, check_version, did_you_mean};
 use serde::{Deserialize, Deserializer};
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};

@@ -1,6 +1,6 @@
 //! `locks`: what the workload's locks are, and one run beside another.
 
-use fairground_session::LocksChoice;
+use fairground_session::{LocksChoice, NamedChoice};
 use serde::de::{Deserialize, Deserializer, Error};
 use toml::Value;
 

@@ -64,13 +64,13 @@ impl KernelAbi {
     }
 
     /// The release as people write it: `6.12`.
-    pub fn name(self) -> &'static str {
-        RELEASES[usize::from(self.0)].0
+    pub const fn name(self) -> &'static str {
+        RELEASES[self.0 as usize].0
     }
 
     /// The news of the release, in a few words.
-    pub fn about(self) -> &'static str {
-        RELEASES[usize::from(self.0)].3
+    pub const fn about(self) -> &'static str {
+        RELEASES[self.0 as usize].3
     }
 
     /// `KERNEL_VERSION(major, minor, 0)`, what programs read as `LINUX_KERNEL_VERSION`.

@@ -1,12 +1,11 @@
 //! The scheduler and the machine that made a recording, as far as the recording tells.
 
-use clap::ValueEnum;
 use fairground_trace::{Origin, Trace};
 
 use crate::OWN_SCHEDULER;
 use crate::failure::Failure;
 use crate::input::{SchedulerObject, is_loader, parameter_sets};
-use crate::spec::{HZ_CHOICES, MachineSpec, TimersChoice, TopologySpec};
+use crate::spec::{HZ_CHOICES, MachineSpec, NamedChoice, TimersChoice, TopologySpec};
 
 /// The model of the scheduler that made a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ pub fn recorded_machine(asked: &MachineSpec, trace: &Trace) -> MachineSpec {
         machine.cpus = machine.topology.is_none().then_some(trace.cpus.max(1));
     }
     machine.hz = machine.hz.or(origin.hz.filter(|hz| HZ_CHOICES.contains(hz)));
-    let timers = origin.timers.as_deref().and_then(|text| TimersChoice::from_str(text, false).ok());
+    let timers = origin.timers.as_deref().and_then(|text| TimersChoice::parse(text).ok());
     if let (true, Some(timers)) = (machine.timers == usual.timers, timers) {
         machine.timers = timers;
     }

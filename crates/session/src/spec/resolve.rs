@@ -7,9 +7,9 @@ use fairground_realkernel::job::HOLD_NS_MAX;
 use fairground_realkernel::vm::VmConfig;
 use fairground_workload::Workload;
 
+use super::applies::check_effect;
 use super::{
-    COSTS_DEFAULT, CPUS_DEFAULT, KernelAbiChoice, MachineSpec, RunSpec, TopologySpec,
-    VariablesSpec, VmModeChoice,
+    COSTS_DEFAULT, CPUS_DEFAULT, MachineSpec, RunSpec, Targets, TopologySpec, VmModeChoice,
 };
 use crate::failure::Failure;
 use crate::input::{
@@ -24,11 +24,6 @@ pub(crate) const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 /// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for
 /// them to go to sleep.
 const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
-/// Options that a real kernel cannot follow. Those with an effect on every simulated run (`costs`, `timers`) are not
-/// among them: a comparison of targets states them for its simulated runs.
-const SIMULATED_ONLY: [&str; 8] =
-    ["hz", "cost", "check", "lead_in", "max_events", "show_globals", "expect", "kernel_abi"];
-
 /// A spec, checked. The workload and the schedulers are found apart: some commands have their own.
 #[derive(Debug)]
 pub struct Resolved {
@@ -79,7 +74,11 @@ impl RunSpec {
         if !real {
             refuse_knobs(variants.iter().flat_map(|variant| &variant.settings).chain(&later))?;
         }
-        self.refuse_without_effect(&targets, callbacks)?;
+        self.check_effects(&targets)?;
+        if callbacks {
+            check_effect("callbacks", Targets::SIM, None, &targets)?;
+        }
+        self.refuse_speed_without_guest(&targets)?;
         let duration_ns = self.duration_ns(workload)?;
         let hold_ns = self.hold_ns()?;
         let notes = self.preset_beside(&targets).map(|(preset, target)| {
@@ -92,7 +91,7 @@ impl RunSpec {
     }
 
     /// Where it runs.
-    fn targets(&self) -> Result<Vec<Target>, Failure> {
+    pub(super) fn targets(&self) -> Result<Vec<Target>, Failure> {
         let targets: Vec<_> =
             self.target.on.iter().map(|text| Target::parse(text)).collect::<Result<_, _>>()?;
         match targets.is_empty() {
@@ -123,13 +122,9 @@ impl RunSpec {
     /// How much later the tasks start on a real kernel, ns.
     ///
     /// # Errors
-    /// If it is no length, a too long one, or no target is a real kernel.
+    /// If it is no length, or a too long one.
     pub fn hold_ns(&self) -> Result<u64, Failure> {
         let Some(text) = &self.target.hold else { return Ok(0) };
-        if self.targets()?.iter().all(|target| !target.is_real()) {
-            return Err(Failure::new(format_args!("--hold: `{text}`, and the run is simulated"))
-                .help("where in a tick a simulated run starts is its `lead_in`"));
-        }
         match parse_time("--hold", text)? {
             ns if ns > HOLD_NS_MAX => {
                 let max_ms = HOLD_NS_MAX / 1_000_000;
@@ -203,43 +198,6 @@ impl RunSpec {
         self.machine.cost_model(beside.map_or(COSTS_DEFAULT, |(preset, _)| preset))
     }
 
-    /// Refuses options that have no effect on any of the targets.
-    fn refuse_without_effect(&self, targets: &[Target], callbacks: bool) -> Result<(), Failure> {
-        if targets.iter().all(Target::is_real) {
-            let stated = SIMULATED_ONLY.into_iter().find(|name| self.states(name));
-            if let Some(name) = stated.or(callbacks.then_some("callbacks")) {
-                let flag = format!("--{}", name.replace('_', "-"));
-                return Err(Failure::new(format_args!("{flag} applies to the simulator only"))
-                    .help(format_args!("leave {flag} out, or add `sim` to --on")));
-            }
-        }
-        self.refuse_loader_without_guest(targets)?;
-        self.refuse_speed_without_guest(targets)?;
-        if self.machine.topology.is_some() && targets.iter().any(Target::is_real) {
-            return Err(Failure::new("--topology applies to the simulator only")
-                .help("a virtual machine takes --cpus; its CPUs are cores of one socket"));
-        }
-        Ok(())
-    }
-
-    /// Refuses a loader where no target is a virtual machine.
-    fn refuse_loader_without_guest(&self, targets: &[Target]) -> Result<(), Failure> {
-        let is_vm = |target: &Target| matches!(target, Target::Vm(_));
-        if self.target.loader.is_none() || targets.iter().any(is_vm) {
-            return Ok(());
-        }
-        let refused = Failure::new("--loader is a program for the guest of a virtual machine");
-        match targets.contains(&Target::Host) {
-            true => Err(refused.help(
-                "start the loader on this machine yourself, and run with `--on host --sched kernel`; or add \
-                 `--on vm:newest`",
-            )),
-            false => Err(refused.help(
-                "add `--on vm:newest`; the simulated machine takes the scheduler's object: --sched",
-            )),
-        }
-    }
-
     /// Refuses a speed that is none, or where nothing counts instructions.
     fn refuse_speed_without_guest(&self, targets: &[Target]) -> Result<(), Failure> {
         let Some(ns) = self.machine.instruction_ns else { return Ok(()) };
@@ -259,18 +217,6 @@ impl RunSpec {
             false => Err(Failure::new("--instruction-ns: nothing counts instructions in this run")
                 .help("add `--on vm:newest` without --vm-mode, or `--costs linux-7.2-scx`")),
         }
-    }
-
-    /// The same run without what a real kernel cannot follow: files state it for all of their runs.
-    pub fn for_real_kernel(mut self) -> RunSpec {
-        let machine = &mut self.machine;
-        (machine.hz, machine.lead_in, machine.max_events) = (None, None, None);
-        (machine.topology, machine.idle_bound) = (None, None);
-        machine.cost.clear();
-        machine.check = false;
-        self.variables = VariablesSpec::default();
-        self.scheduler.kernel_abi = KernelAbiChoice::default();
-        self
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use clap::ValueEnum;
 use fairground_suggest::did_you_mean;
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::RunSpec;
+use super::option::{Count, OptionGroup, OptionRow};
 
 /// A name that no spec has, or a value that its name does not take.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +22,14 @@ pub struct BadWord {
     pub is_type: bool,
 }
 
+impl BadWord {
+    /// A value that its name does not take, for a reason as `serde` has it.
+    pub(super) fn value(name: &str, why: String) -> BadWord {
+        let is_type = why.starts_with("invalid type");
+        BadWord { name: name.to_owned(), why, help: None, is_type }
+    }
+}
+
 impl fmt::Display for BadWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.why)
@@ -31,42 +38,8 @@ impl fmt::Display for BadWord {
 
 impl RunSpec {
     /// Every name that a spec has.
-    pub fn names() -> Vec<String> {
-        RunSpec::default().words().into_iter().map(|(name, _)| name).collect()
-    }
-
-    /// Checks each value for itself.
-    ///
-    /// # Errors
-    /// The first name or value that is wrong.
-    pub fn check_words(words: &Map<String, Value>) -> Result<(), BadWord> {
-        let names = RunSpec::names();
-        for (name, value) in words {
-            if !names.contains(name) {
-                return Err(unknown(name, &names));
-            }
-            let alone = Map::from_iter([(name.clone(), value.clone())]);
-            RunSpec::deserialize(Value::Object(alone)).map_err(|error| {
-                let why = error.to_string();
-                let is_type = why.starts_with("invalid type");
-                BadWord { name: name.clone(), why, help: None, is_type }
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Reads a spec; what is not named has its default.
-    ///
-    /// # Errors
-    /// The first name or value that is wrong.
-    pub fn from_words(words: &Map<String, Value>) -> Result<RunSpec, BadWord> {
-        RunSpec::check_words(words)?;
-        RunSpec::deserialize(Value::Object(words.clone())).map_err(|error| BadWord {
-            name: "run".to_owned(),
-            why: error.to_string(),
-            help: None,
-            is_type: false,
-        })
+    pub fn names() -> Vec<&'static str> {
+        RunSpec::options().map(|row| row.name).collect()
     }
 
     /// Every name with its value.
@@ -85,16 +58,36 @@ impl RunSpec {
         words.retain(|name, value| defaults.get(name) != Some(value));
         words
     }
-
-    /// Whether an option differs from its default.
-    pub(super) fn states(&self, name: &str) -> bool {
-        self.stated().contains_key(name)
-    }
 }
 
-fn unknown(name: &str, names: &[String]) -> BadWord {
+/// Reads a structure from plain values.
+pub(super) fn read<T: DeserializeOwned>(words: Map<String, Value>) -> Result<T, String> {
+    T::deserialize(Value::Object(words)).map_err(|error| error.to_string())
+}
+
+/// A value in the form of its field: one word of a list as a list, a table of names and values as assignments.
+pub(super) fn plain(
+    name: &str,
+    value: &Value,
+    mut rows: impl Iterator<Item = &'static OptionRow> + Clone,
+) -> Result<Value, BadWord> {
+    let known = rows.clone();
+    let Some(row) = rows.find(|row| row.name == name) else {
+        return Err(unknown(name, &known.map(|row| row.name).collect::<Vec<_>>()));
+    };
+    let plain = match (row.count, value) {
+        (Count::Many, Value::Object(words)) if row.assigns => assignments(words),
+        (Count::Many, Value::Array(items)) => several(items),
+        (Count::Many, Value::String(_)) => Ok(Value::Array(vec![value.clone()])),
+        (Count::Many, other) => Err(wrong_type(other, "a text or a list of texts")),
+        _ => Ok(value.clone()),
+    };
+    plain.map_err(|why| BadWord::value(name, why))
+}
+
+fn unknown(name: &str, names: &[&str]) -> BadWord {
     let all = names.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
-    let near = did_you_mean(name, names.iter().map(String::as_str));
+    let near = did_you_mean(name, names.iter().copied());
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     BadWord {
         name: name.to_owned(),
@@ -104,72 +97,25 @@ fn unknown(name: &str, names: &[String]) -> BadWord {
     }
 }
 
-/// A word, or a list of words.
-pub(super) fn several<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    let items = match Value::deserialize(deserializer)? {
-        Value::Array(items) => items,
-        word @ Value::String(_) => vec![word],
-        other => return Err(wrong_type(&other, "a text or a list of texts")),
+/// A list of texts.
+fn several(items: &[Value]) -> Result<Value, String> {
+    match items.iter().find(|item| !item.is_string()) {
+        Some(other) => Err(wrong_type(other, "a list of texts")),
+        None => Ok(Value::Array(items.to_vec())),
+    }
+}
+
+/// `NAME=VALUE` of each pair; `true` is `on`.
+fn assignments(words: &Map<String, Value>) -> Result<Value, String> {
+    let assignment = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => Ok(Value::String(format!("{name}={text}"))),
+        Value::Bool(on) => Ok(Value::String(format!("{name}={}", if *on { "on" } else { "off" }))),
+        Value::Number(number) => Ok(Value::String(format!("{name}={number}"))),
+        other => Err(wrong_type(other, "a text, a number or a switch")),
     };
-    let item = |item: Value| match item {
-        Value::String(_) => T::deserialize(item).map_err(D::Error::custom),
-        other => Err(wrong_type(&other, "a list of texts")),
-    };
-    items.into_iter().map(item).collect()
+    words.iter().map(assignment).collect()
 }
 
-/// `NAME=VALUE`, from a list of them or from a table of names and values; `true` is `on`.
-pub(super) fn assignments<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<String>, D::Error> {
-    let words = match Value::deserialize(deserializer)? {
-        Value::Object(words) => words,
-        other => return several(other).map_err(D::Error::custom),
-    };
-    let assignment = |(name, value): (String, Value)| match value {
-        Value::String(text) => Ok(format!("{name}={text}")),
-        Value::Bool(on) => Ok(format!("{name}={}", if on { "on" } else { "off" })),
-        Value::Number(number) => Ok(format!("{name}={number}")),
-        other => Err(wrong_type(&other, "a text, a number or a switch")),
-    };
-    words.into_iter().map(assignment).collect()
-}
-
-fn wrong_type<E: serde::de::Error>(value: &Value, expected: &str) -> E {
-    E::custom(format_args!("invalid type: `{value}`, expected {expected}"))
-}
-
-/// Lets choices be read and written as one of a few words: those of the command line.
-macro_rules! as_words {
-    ($($choice:ty),*) => {$(
-        impl serde::Serialize for $choice {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serde::Serialize::serialize(&crate::spec::words::word(self), serializer)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $choice {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
-                crate::spec::words::read(&word).map_err(serde::de::Error::custom)
-            }
-        }
-    )*};
-}
-pub(super) use as_words;
-
-pub(super) fn word<T: ValueEnum>(choice: &T) -> Option<String> {
-    choice.to_possible_value().map(|value| value.get_name().to_owned())
-}
-
-pub(super) fn read<T: ValueEnum>(text: &str) -> Result<T, String> {
-    let all: Vec<String> = T::value_variants().iter().filter_map(word).collect();
-    T::from_str(text, false).map_err(|_| {
-        let near = did_you_mean(text, all.iter().map(String::as_str));
-        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let all = all.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        format!("there is no `{text}`{near}: {all}")
-    })
+fn wrong_type(value: &Value, expected: &str) -> String {
+    format!("invalid type: `{value}`, expected {expected}")
 }
