@@ -48,7 +48,7 @@ class Run:
 
     @property
     def log(self) -> list[str]:
-        """The lines that the scheduler printed."""
+        """The lines that the scheduler printed, with CPU and time: ``[001] 0.003000: LINE``."""
         return self._native.log
 
     @property

@@ -62,7 +62,7 @@ impl Run {
         Self {
             made: made::of_run(spec, &outcome),
             notes,
-            log: outcome.log().to_vec(),
+            log: outcome.log().iter().map(ToString::to_string).collect(),
             ejection: outcome.ejection(),
             verdicts: texts(outcome.verdicts()),
             never_ran: waits(&outcome.analysis),

@@ -5,7 +5,7 @@ use std::thread;
 
 use fairground_bpf::{GlobalType, Object};
 use fairground_machine::{
-    Counters, Engine, Exit, Machine, MachineConfig, Policy, Setting, TraceOptions,
+    Counters, Engine, Exit, Machine, MachineConfig, Policy, PrintedLine, Setting, TraceOptions,
 };
 use fairground_trace::{CallbackKind, Event, Trace};
 use fairground_workload::Workload;
@@ -123,7 +123,7 @@ struct Outcome {
     trace: Trace,
     counters: Counters,
     exit: Exit,
-    log: Vec<String>,
+    log: Vec<PrintedLine>,
     variables: Vec<(String, Vec<u8>)>,
 }
 

@@ -55,6 +55,7 @@ pub use inspect::TaskView;
 pub use interface::{
     Feature, KernelAbi, Part, Since, State, UnknownRelease, ops_flags, parts as interface_parts,
 };
+pub use kernel::PrintedLine;
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError, is_kernel_constant, lacks, never_called};
 pub use settings::{

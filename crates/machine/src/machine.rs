@@ -10,7 +10,7 @@ use crate::actors::{ActorId, Actors, Effect};
 use crate::changes::{Change, Target, patch};
 use crate::events::{CpuEvent, EventHandle};
 use crate::flow::Step;
-use crate::kernel::{CgroupRef, Control, Kernel, Slot, Stage, agenda};
+use crate::kernel::{CgroupRef, Control, Kernel, PrintedLine, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::starts::{Start, Starts};
 use crate::{Counters, Exit, ExitKind, MachineConfig, MachineError, Policy, Setting, Waiting};
@@ -30,7 +30,7 @@ pub struct RunResult {
     /// How the scheduler's time in charge ended: [`crate::ExitKind::Unregistered`] without a failure.
     pub exit: Exit,
     /// Output of the scheduler, line by line.
-    pub log: Vec<String>,
+    pub log: Vec<PrintedLine>,
     /// Counters of the machine.
     pub counters: Counters,
     /// The tasks that were runnable and did not run at the end, the one that had waited longest first.
@@ -139,7 +139,7 @@ impl Machine {
     }
 
     /// Output of the scheduler so far.
-    pub fn log(&self) -> &[String] {
+    pub fn log(&self) -> &[PrintedLine] {
         self.kernel.log.lines()
     }
 

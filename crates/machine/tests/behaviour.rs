@@ -1,7 +1,8 @@
 //! What the machine does as a whole: queues, kicks, costs, settings, determinism.
 
 use crate::support::{
-    MS, cpu_time, cpus, free_machine, mixed, object, policy, run, simulate, sleep, task, workload,
+    MS, cpu_time, cpus, free_machine, mixed, object, policy, run, simulate, sleep, task, texts,
+    workload,
 };
 use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
 use fairground_trace::{CallbackKind, EventKind, TaskId};
@@ -323,10 +324,11 @@ fn a_program_learns_of_the_kernel_that_it_runs_on() {
         let mut config = free_machine(3);
         config.hz = hz;
         let result = simulate(&config, &policy, &[], &workload(vec![nice.clone()]), 100 * MS);
-        assert_eq!(result.log[0], format!("HZ {hz} version 70200 CPUs 3"));
-        assert_eq!(result.log[1..3], ["nice pid 1000 prio 115", "weight 305 cpus 1 now 0"]);
-        assert_eq!(result.log[5], "weight 305 cpus 1 now 50000000");
-        assert_eq!(result.log[6], format!("jiffies {} on CPU 1", 50 * hz / 1000));
+        let log = texts(&result.log);
+        assert_eq!(log[0], format!("HZ {hz} version 70200 CPUs 3"));
+        assert_eq!(log[1..3], ["nice pid 1000 prio 115", "weight 305 cpus 1 now 0"]);
+        assert_eq!(log[5], "weight 305 cpus 1 now 50000000");
+        assert_eq!(log[6], format!("jiffies {} on CPU 1", 50 * hz / 1000));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cgroups: what the scheduler is told, in which order (`scx_cgroup_init`, `scx_cgroup_can_attach`, `sched_move_task`,
 //! `scx_group_set_weight`, `scx_cgroup_exit` of Linux 6.12), and what it may ask.
 
-use crate::support::{MS, free_machine, lines, policy, simulate};
+use crate::support::{MS, free_machine, lines, policy, simulate, texts};
 use fairground_machine::{ExitKind, Machine, RunResult, Setting};
 use fairground_trace::EventKind;
 use fairground_workload::{Op, Workload, parse};
@@ -29,7 +29,7 @@ fn initial(list: &[(&str, &str)]) -> Vec<Setting> {
 }
 
 fn log(result: &RunResult) -> String {
-    result.log.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n")
+    texts(&result.log).join("\n")
 }
 
 /// Lines of the log with one of these words in front.

@@ -1,6 +1,6 @@
 //! What a scheduler must not do, and how that ends: kind, code and message are the kernel's.
 
-use crate::support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, workload};
+use crate::support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, texts, workload};
 use fairground_machine::{Exit, ExitKind, Policy};
 use fairground_workload::{Op, TaskSpec};
 
@@ -81,7 +81,7 @@ fn its_exit_callback_hears_of_it() {
     let config = free_machine(1);
     let set = [("fault", "LEAVE"), ("direct", "off")];
     let result = simulate(&config, &policy("probe"), &set, &workload(two_hogs()), 10 * MS);
-    assert_eq!(result.log, ["exit kind 65 code 42: task 1000 is not welcome"]);
+    assert_eq!(texts(&result.log), ["exit kind 65 code 42: task 1000 is not welcome"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use fairground_machine::{Engine, Feature, KernelAbi, Policy, RunResult, interface_parts};
 
-use crate::support::{MS, free_machine, object, run, simulate, task, workload};
+use crate::support::{MS, free_machine, object, run, simulate, task, texts, workload};
 
 const FROM: &str = "<!-- interface: written by a test from the table of the interface -->\n";
 const TO: &str = "<!-- end of the interface -->\n";
@@ -71,7 +71,7 @@ fn run_once(release: &str, settings: &[(&str, &str)]) -> RunResult {
 /// enumerations, `LINUX_KERNEL_VERSION`.
 #[test]
 fn an_object_takes_the_branches_of_its_kernel() {
-    let branches = |release| run_once(release, &[]).log.join("; ");
+    let branches = |release| texts(&run_once(release, &[]).log).join("; ");
     assert_eq!(
         branches("6.12"),
         "6.12 peek 0 nodes 0 cid 0; bandwidth 0 immed 0 args 0; enabled 300"

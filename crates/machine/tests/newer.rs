@@ -1,6 +1,6 @@
 //! Kernel functions that came after 6.12, and walks.
 
-use crate::support::{MS, free_machine, policy, simulate};
+use crate::support::{MS, free_machine, policy, simulate, texts};
 use fairground_machine::{Machine, MachineConfig, RunResult, Setting};
 use fairground_workload::{Workload, parse};
 
@@ -53,8 +53,7 @@ fn they_return_what_the_kernel_returns() {
         "of the root 1001",
         "events: 1 kept, 1 fallbacks, 0 exiting",
     ];
-    let log: Vec<&str> = result.log.iter().map(|line| line.trim()).collect();
-    assert_eq!(log, expected);
+    assert_eq!(texts(&result.log), expected);
 }
 
 /// `scx_bpf_locked_rq`: that of the task, not of the CPU that executes.

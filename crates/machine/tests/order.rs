@@ -1,6 +1,8 @@
 //! The order of callbacks: golden texts, to be read beside `kernel/sched/ext.c` of Linux 6.12.
 
-use crate::support::{MS, cpus, free_machine, lines, policy, run, simulate, sleep, task, workload};
+use crate::support::{
+    MS, cpus, free_machine, lines, policy, run, simulate, sleep, task, texts, workload,
+};
 use fairground_workload::{Op, Role};
 
 #[test]
@@ -8,7 +10,7 @@ fn a_task_runs_sleeps_and_exits() {
     let w = workload(vec![task("a", 1, vec![run(MS / 2), sleep(MS / 2), run(MS / 2)])]);
     let result = simulate(&free_machine(1), &policy("probe"), &[], &w, 10 * MS);
     insta::assert_snapshot!(lines(&result.trace, 10 * MS));
-    insta::assert_snapshot!(result.log.join("\n").trim(), @"exit kind 64 code 0:");
+    insta::assert_snapshot!(texts(&result.log).join("\n").trim(), @"exit kind 64 code 0:");
 }
 
 #[test]

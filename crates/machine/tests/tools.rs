@@ -1,7 +1,7 @@
 //! Kfuncs at work in a program: iteration, moves, timers, masks, the last task of a CPU.
 
-use crate::support::{MS, free_machine, lines, policy, simulate, task, workload};
-use fairground_machine::{ExitKind, Machine, Setting};
+use crate::support::{MS, free_machine, lines, policy, simulate, task, texts, workload};
+use fairground_machine::{ExitKind, Machine, PrintedLine, Setting};
 use fairground_workload::Op;
 
 fn hogs(n: u32) -> fairground_workload::Workload {
@@ -18,10 +18,11 @@ fn iteration_goes_both_ways_and_moves_what_it_meets() {
         result.log
     };
     // The first hog runs at once. The others wait, younger ones before older ones.
-    let said = |log: &[String]| -> Vec<String> {
-        log.iter().filter(|l| l.starts_with("meets") || l.starts_with("head")).cloned().collect()
+    let said = |log: &[PrintedLine]| -> Vec<String> {
+        let of_loop = |l: &&str| l.starts_with("meets") || l.starts_with("head");
+        texts(log).into_iter().filter(of_loop).map(str::to_owned).collect()
     };
-    assert_eq!(log("off")[0], "queues 0 0 -17");
+    assert_eq!(log("off")[0].text, "queues 0 0 -17");
     let forward =
         ["head 1000", "meets 1000", "head 1003", "meets 1003", "meets 1002", "meets 1001"];
     assert_eq!(said(&log("off")), forward);
@@ -33,7 +34,8 @@ fn iteration_goes_both_ways_and_moves_what_it_meets() {
 #[test]
 fn a_timer_fires_on_its_cpu_at_its_time() {
     let result = simulate(&free_machine(3), &policy("tools"), &[], &hogs(2), 30 * MS);
-    let timers: Vec<&String> = result.log.iter().filter(|l| l.starts_with("timer")).collect();
+    let mut timers = texts(&result.log);
+    timers.retain(|line| line.starts_with("timer"));
     assert_eq!(
         timers,
         [
@@ -48,7 +50,8 @@ fn a_timer_fires_on_its_cpu_at_its_time() {
 fn the_last_task_of_a_cpu_is_passed_to_enqueue() {
     let result = simulate(&free_machine(1), &policy("last"), &[], &hogs(1), 10 * MS);
     assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
-    assert_eq!(result.log, ["last at 3000000", "last at 6000000", "last at 9000000"]);
+    assert_eq!(texts(&result.log), ["last at 3000000", "last at 6000000", "last at 9000000"]);
+    assert_eq!(result.log[1].to_string(), "[000] 0.006000: last at 6000000");
     insta::assert_snapshot!(lines(&result.trace, 4 * MS));
 }
 
@@ -67,7 +70,7 @@ fn a_last_task_that_is_not_dispatched_waits() {
 fn a_last_task_gets_its_cpu_back_by_a_kick_of_the_idle_cpu() {
     let set = [("keep", "off"), ("kick", "on")];
     let result = simulate(&free_machine(1), &policy("last"), &set, &hogs(1), 10 * MS);
-    assert_eq!(result.log, ["last at 3000000", "last at 6000000", "last at 9000000"]);
+    assert_eq!(texts(&result.log), ["last at 3000000", "last at 6000000", "last at 9000000"]);
 }
 
 /// The first process and the kernel's threads are found by pid, and are in the root of the control groups.
@@ -90,6 +93,6 @@ fn a_program_finds_the_first_process_and_the_kernels_threads() {
         "8 on 1, thread 1",
         "9 none",
     ];
-    assert_eq!(machine.log(), log);
+    assert_eq!(texts(machine.log()), log);
     assert_eq!(machine.variable_field("wrong", 0, 8), Some(0));
 }

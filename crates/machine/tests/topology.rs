@@ -1,6 +1,6 @@
 //! What a scheduler's program learns of the machine's topology.
 
-use crate::support::{free_machine, object, object_with, workload};
+use crate::support::{free_machine, object, object_with, texts, workload};
 use fairground_bpf::Object;
 use fairground_machine::{Engine, Machine, MachineConfig, MachineError, Policy, Topology};
 
@@ -16,7 +16,7 @@ fn machine(object: &Object, topology: &str) -> Result<Machine, MachineError> {
 #[test]
 fn tagged_arrays_are_filled_before_init() {
     let machine = machine(&object("topology"), "2x2x2,nodes=1").expect("a machine");
-    let said: Vec<&str> = machine.log().iter().map(String::as_str).collect();
+    let said = texts(machine.log());
     let cores: Vec<String> =
         (0..8).map(|cpu| format!("CPU {cpu}: {} {}", cpu / 2, cpu / 4)).collect();
     let rest: Vec<String> = (0..8)

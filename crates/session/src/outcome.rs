@@ -1,7 +1,9 @@
 //! The result of a run: the stream of events, its analysis, and what only its target reports.
 
 use fairground_analysis::Analysis;
-use fairground_machine::{Counters, Exit, MachineConfig, Path, PathCost, Setting, Waiting};
+use fairground_machine::{
+    Counters, Exit, MachineConfig, Path, PathCost, PrintedLine, Setting, Waiting,
+};
 use fairground_realkernel::job;
 use fairground_trace::{Counter, Trace};
 
@@ -56,7 +58,7 @@ pub enum TargetReport {
         /// What the machine counted.
         counters: Box<Counters>,
         /// What the scheduler printed.
-        log: Vec<String>,
+        log: Vec<PrintedLine>,
     },
     /// A real kernel.
     Real {
@@ -108,7 +110,7 @@ impl Outcome {
     }
 
     /// What the scheduler printed, where it was kept beside the events.
-    pub fn log(&self) -> &[String] {
+    pub fn log(&self) -> &[PrintedLine] {
         match &self.report {
             TargetReport::Simulated { log, .. } => log,
             TargetReport::Real { .. } => &[],

@@ -111,11 +111,11 @@ impl Kernel {
         !rq.is_idle() && !rq.in_balance
     }
 
-    /// Whether the callback that runs was called with the lock of this CPU's run queue: that of its task, or of the
-    /// executing CPU where it is about none.
-    fn holds_lock_of(&self, cpu: u32) -> bool {
+    /// The CPU under whose run queue's lock the callback runs (`scx_locked_rq`): that of the task that it is about, else
+    /// the executing one. `None`: it holds no lock.
+    pub(crate) fn locked_cpu(&self) -> Option<u32> {
         let of_task = self.permission.task().map(|slot| self.task(slot).cpu);
-        self.permission.is_locked() && of_task.unwrap_or(self.this_cpu) == cpu
+        self.permission.is_locked().then(|| of_task.unwrap_or(self.this_cpu))
     }
 
     /// `scx_bpf_kick_cpu`.
@@ -126,7 +126,7 @@ impl Kernel {
                 self.error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE");
             }
             // A run queue that is locked cannot be looked at (`raw_spin_rq_trylock`): that CPU is kicked.
-            if self.holds_lock_of(cpu) || !self.can_skip_idle_kick(cpu) {
+            if self.locked_cpu() == Some(cpu) || !self.can_skip_idle_kick(cpu) {
                 self.kicks.add(cpu, kick::IDLE as u8);
             }
         } else {

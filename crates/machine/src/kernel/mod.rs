@@ -62,6 +62,7 @@ pub(crate) use immediate::{Again, Reenqueue};
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use log::Log;
+pub use log::PrintedLine;
 pub(crate) use online::{Hotplug, Online};
 pub(crate) use permission::Permission;
 pub(crate) use rq::Rq;
@@ -357,7 +358,7 @@ impl Kernel {
         if let Some(label) = self.trace.intern_print(line) {
             self.emit(self.this_cpu, 0, EventKind::Print { label });
         }
-        if !self.log.push(line) {
+        if !self.log.push(self.clock.now_ns(), self.this_cpu, line) {
             self.counters.log_lines_dropped += 1;
         }
     }

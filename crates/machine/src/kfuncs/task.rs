@@ -40,12 +40,10 @@ pub(super) fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
 /// `struct rq *scx_bpf_locked_rq()` (6.18): the run queue under whose lock the callback runs: that of the task that it
 /// is about, else of the executing CPU.
 pub(super) fn locked_rq(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    let permission = k.permission;
-    if !permission.is_locked() {
+    let Some(cpu) = k.locked_cpu() else {
         k.error("scx_bpf_locked_rq() in a callback that holds no run queue's lock");
         return Ok(0);
-    }
-    let cpu = permission.task().map_or(k.this_cpu, |slot| k.task(slot).cpu);
+    };
     Ok(k.cpus[cpu as usize].addr)
 }
 

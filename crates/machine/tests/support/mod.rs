@@ -6,7 +6,8 @@ use std::process::Command;
 
 use fairground_bpf::Object;
 use fairground_machine::{
-    CostModel, Engine, Machine, MachineConfig, Policy, RunResult, Setting, TraceOptions,
+    CostModel, Engine, Machine, MachineConfig, Policy, PrintedLine, RunResult, Setting,
+    TraceOptions,
 };
 use fairground_trace::{CgroupId, Event, EventKind, TaskId, Trace};
 use fairground_workload::{CpuList, Duration, Op, Program, Role, TaskSpec, Workload};
@@ -265,4 +266,9 @@ pub(crate) fn stays(trace: &Trace, name: &str) -> Vec<(u64, u64)> {
         }
     }
     stays
+}
+
+/// The scheduler's output without times and CPUs.
+pub(crate) fn texts(log: &[PrintedLine]) -> Vec<&str> {
+    log.iter().map(|line| line.text.trim()).collect()
 }

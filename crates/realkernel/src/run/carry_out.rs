@@ -124,8 +124,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     if let Some(recorder) = recorder {
         stop(recorder, folder, &mut notes)?;
     }
-    let programs = in_charge.programs();
-    let (exit, loader) = in_charge.leave();
+    let (exit, programs, loader) = in_charge.leave();
     if charge.is_none_or(|charge| charge.at_start) {
         early_end(job, start_ns, end_ns, &mut notes);
     }

@@ -51,14 +51,6 @@ impl InCharge {
         }
     }
 
-    /// The programs of the object that the runner attached.
-    pub(super) fn programs(&self) -> Vec<VerifiedProgram> {
-        match self {
-            Self::Object(attached) => attached.programs(),
-            Self::Kernel | Self::Loader(_) => Vec::new(),
-        }
-    }
-
     /// Runs the object's programs of each full second.
     pub(super) fn each_second(&mut self) -> Result<(), RunError> {
         match self {
@@ -68,16 +60,19 @@ impl InCharge {
     }
 
     /// Detaches the object or stops the loader; returns how the scheduler was disabled: before the end of the run, or
-    /// now.
-    pub(super) fn leave(self) -> (Option<SchedulerExit>, Option<LoaderReport>) {
+    /// now; and the programs of an object.
+    pub(super) fn leave(
+        self,
+    ) -> (Option<SchedulerExit>, Vec<VerifiedProgram>, Option<LoaderReport>) {
         match self {
-            Self::Kernel => (None, None),
+            Self::Kernel => (None, Vec::new(), None),
             Self::Object(mut attached) => {
-                (Some(attached.exited().unwrap_or_else(|| attached.detach())), None)
+                let programs = attached.programs();
+                (Some(attached.exited().unwrap_or_else(|| attached.detach())), programs, None)
             }
             Self::Loader(loader) => {
                 let (exit, report) = loader.stop();
-                (Some(exit), Some(report))
+                (Some(exit), Vec::new(), Some(report))
             }
         }
     }
