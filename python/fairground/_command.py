@@ -1,4 +1,4 @@
-"""The program ``fairground`` itself: real kernels, experiments, and whatever else only a command has."""
+"""Runs on any target, comparisons and ``follow`` in this process; and the program ``fairground`` for what only a command has."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import subprocess
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairground import _native
+from fairground._options import File, TargetWords, Words
+from fairground._points import words_of
 from fairground._report import Report, report_of
 from fairground._run import Run
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: The value of an option: ``True`` is a flag, a mapping ``NAME=VALUE`` for each pair, a sequence the option for each value.
 OptionValue: TypeAlias = "str | int | bool | os.PathLike[str] | Mapping[str, object] | Sequence[object] | None"
@@ -40,36 +43,52 @@ def command(name: str, *operands: str | os.PathLike[str], **options: OptionValue
     return _run([name, *(os.fspath(operand) for operand in operands), *_words(options)])
 
 
-def run_on(target: str, workload: str | os.PathLike[str], **options: OptionValue) -> Report:
-    """Runs a workload on a real kernel (``"vm:7.2"``, ``"host"``).
+def run_on(workload: File, *, on: str, **words: Unpack[TargetWords]) -> Run:
+    """Runs a workload on one target: ``"vm:7.2"``, ``"host"``, or ``"sim"``.
 
-    The figures of the report are those of the workload's time; :attr:`Report.recording` has the events. The options are those of
-    ``fairground run``, as :func:`command` takes them. A kernel of the catalogue that is not in the cache is fetched from Debian first.
+    The arguments are those of ``fairground run``; an unknown one names the nearest, and one without effect on the target is refused.
+    Without ``sched`` it is the kernel's own scheduler. A kernel of the catalogue that is not in the cache is fetched from Debian first.
+    Other threads continue meanwhile, and Ctrl-C ends the run. Virtual machines boot the program ``fairground``, which must be there.
 
     :raises Error: if an argument is invalid, the kernel cannot be fetched, or the machine did not come up.
     """
-    with TemporaryDirectory(prefix="fairground-") as folder:
-        trace = Path(folder) / "trace.txt"
-        report = command("run", workload, on=target, trace=trace, **options)
-        recording = _native.read(os.fspath(trace), None)
-        return replace(report, recording=Run(recording, f"{os.fspath(workload)} on {target}"))
+    return Run(_native.run_on(_spec(workload, on, words), _program_for(on)))
 
 
 def compare(
-    *operands: str | os.PathLike[str],
-    against: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    **options: OptionValue,
+    first: File,
+    *others: File,
+    against: File | Sequence[File] = (),
+    on: str | Sequence[str] = "sim",
+    machine: str | None = None,
+    tree: str | Sequence[str] = (),
+    per: str = "group",
+    all: bool = False,  # noqa: A002  # The name of the option.
+    metrics: str | Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    **words: Unpack[TargetWords],
 ) -> Report:
-    """Compares two recordings, or runs a workload under several schedulers or settings: ``fairground compare``.
+    """Compares two recordings, or runs a workload under several schedulers or settings, on one target or several: ``fairground compare``.
 
     ``compare("before.dat", "after.dat")`` says which tasks lost time (``report["lost"]``) and what took it (``report["causes"]``);
-    :attr:`Report.title` names the largest cause.
+    :attr:`Report.title` names the largest cause. Of a recording with several, ``machine`` names one; ``tree`` are the tasks that count.
     ``compare("b1.dat", "b2.dat", against=["a1.dat", "a2.dat"])`` compares several of each side, with intervals.
-    ``compare("hogs:3", sched=["cfs", "eevdf"])`` has one column for each scheduler (``report["comparison"]``).
+    ``compare("hogs:3", sched=["cfs", "eevdf"])`` has one column for each scheduler (``report["comparison"]``), and :attr:`Report.runs`
+    has the runs with their events; ``metrics`` and ``tasks`` choose rows. Other threads continue meanwhile, and Ctrl-C ends it.
 
     :raises Error: if a recording cannot be read, or if an argument is invalid.
     """
-    return command("compare", *operands, against=against, **options)
+    rows = (all, _texts(metrics), _texts(tasks))
+    if _native.is_recording(os.fspath(first)):
+        if words or on != "sim":
+            raise _native.Error("options of runs mean nothing where recordings are compared\n  help: leave them out")
+        recordings = (os.fspath(first), _texts(others), _texts(against))
+        document, code = _native.compare_recordings(recordings, (machine, _texts(tree)), (per == "task", rows))
+        return report_of(json.loads(document), code)
+    if others or against or machine or tree:
+        return command("compare", first, *others, against=_texts(against), on=on, machine=machine, tree=_texts(tree), **words)
+    (document, code), runs = _native.compare(_spec(first, on, words), _program_for(on), rows)
+    return replace(report_of(json.loads(document), code), runs=tuple(Run(run) for run in runs))
 
 
 def diagnose(*recordings: str | os.PathLike[str], **options: OptionValue) -> Report:
@@ -82,14 +101,23 @@ def diagnose(*recordings: str | os.PathLike[str], **options: OptionValue) -> Rep
     return command("diagnose", *recordings, **options)
 
 
-def follow(recording: str | os.PathLike[str], *, sched: str | os.PathLike[str], **options: OptionValue) -> Report:
+def follow(
+    recording: File,
+    *,
+    machine: str | None = None,
+    top: int = 10,
+    **words: Unpack[Words],
+) -> Report:
     """Compares the decisions of a scheduler with those of a recording, one by one: ``fairground follow``.
 
-    ``report["agreement"]`` has a row for each kind of decision, ``report["differences"]`` one for each kind of difference.
+    ``report["agreement"]`` has a row for each kind of decision, ``report["differences"]`` one for each kind of difference, ``top`` at most.
+    ``words`` are ``sched``, ``settings``, ``profile``, ``topology``, ``hz``, ``seed``, ``engine`` and ``null_loads``; the rest is as recorded. Other
+    threads continue meanwhile, and Ctrl-C ends it.
 
     :raises Error: if the recording cannot be read, or if an argument is invalid.
     """
-    return command("follow", recording, sched=sched, **options)
+    document, code = _native.follow(os.fspath(recording), words_of(words), machine, top)
+    return report_of(json.loads(document), code)
 
 
 def reproduce(experiment: str | os.PathLike[str] | None = None, **options: OptionValue) -> Report:
@@ -100,6 +128,23 @@ def reproduce(experiment: str | os.PathLike[str] | None = None, **options: Optio
     :raises Error: if there is no such experiment, or if it cannot be run.
     """
     return command("reproduce", *([] if experiment is None else [experiment]), **options)
+
+
+def _spec(workload: File, on: str | Sequence[str], words: TargetWords) -> str:
+    """The words of a run on these targets, as JSON."""
+    return words_of({**words, "workload": workload, "on": on})
+
+
+def _program_for(on: str | Sequence[str]) -> str | None:
+    """The program where a target needs it; the simulated machine does not."""
+    targets = [on] if isinstance(on, str) else on
+    return None if all(target == "sim" for target in targets) else _program()
+
+
+def _texts(values: File | Sequence[File]) -> list[str]:
+    """One word or several as a list; files as their paths."""
+    several = [values] if isinstance(values, (str, os.PathLike)) else values
+    return [os.fspath(value) for value in several]
 
 
 def _words(options: Mapping[str, OptionValue]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairground import _html
@@ -113,8 +113,8 @@ class Report:
     tables: tuple[ReportTable, ...]
     #: Losses, doubts, what to do next.
     notes: tuple[str, ...]
-    #: Of :func:`run_on`: everything that the kernel recorded, from before the workload's start until after its end.
-    recording: Run | None = None
+    #: Of :func:`compare` with a workload: the runs, one for each column, with their events.
+    runs: tuple[Run, ...] = field(default=(), compare=False)
 
     def __getitem__(self, name: str) -> ReportTable:
         """The first table of that name.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fairground import _html, _native
 from fairground._extras import extra
 from fairground._files import changed
-from fairground._points import Point, SettingValue, Words
+from fairground._options import Words
+from fairground._points import Point
 from fairground._table import Table
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ class Run:
         return self._native.never_ran
 
     @property
+    def variables(self) -> dict[str, str]:
+        """The scheduler's variables that ``show_globals`` names, at the end: values as the command line prints them."""
+        return dict(self._native.variables)
+
+    @property
     def digest(self) -> int:
         """A hash of all events: equal for equal events."""
         return self._native.digest
@@ -118,10 +123,6 @@ class Run:
 
     def replay(
         self,
-        *,
-        settings: Mapping[str, SettingValue] | None = None,
-        at: str | Sequence[str] = (),
-        cost: Mapping[str, int] | None = None,
         **words: Unpack[Words],
     ) -> Run:
         """Runs the load of this recording in the simulated machine, under another scheduler.
@@ -133,8 +134,8 @@ class Run:
         """
         if "sched" not in words:
             words["sched"], own = _native.own_scheduler(self._native)
-            settings = dict(pair.split("=", 1) for pair in own) | dict(settings or {})
-        point = Point.of(self.label, settings=settings, at=at, cost=cost, **words)
+            words["settings"] = dict(pair.split("=", 1) for pair in own) | dict(words.get("settings", {}))
+        point = Point.of(self.label, **words)
         return Run(_native.replay(self._native, point, scheduler_of(point, None)))
 
     def near(self, replayed: Run) -> Table:
@@ -202,15 +203,12 @@ class Contention:
 def simulate(
     workload: str | os.PathLike[str],
     *,
-    settings: Mapping[str, SettingValue] | None = None,
-    at: str | Sequence[str] = (),
-    cost: Mapping[str, int] | None = None,
     callbacks: bool = False,
     **words: Unpack[Words],
 ) -> Run:
     """Runs a workload under a scheduler in the simulated machine.
 
-    The arguments are those of ``fairground run``; :class:`Point` explains each. ``settings`` are tunables and features by name
+    The arguments are those of ``fairground run``; :class:`Point` explains each, and an unknown one names the nearest. ``settings`` are tunables and features by name
     (``{"base_slice_ns": "3ms", "RUN_TO_PARITY": False}``), ``at`` changes them during the run (``"5s:NAME=VALUE"``), and
     ``callbacks`` also records each callback of the scheduler. Other threads continue while the machine runs, and Ctrl-C ends it.
 
@@ -218,7 +216,7 @@ def simulate(
 
     :raises Error: if an argument is invalid; the message has the remedy.
     """
-    point = Point.of(workload, settings=settings, at=at, cost=cost, **words)
+    point = Point.of(workload, **words)
     return Run(_native.simulate(point, scheduler_of(point, None), callbacks))
 
 

@@ -4,6 +4,8 @@
 mod figures;
 mod findings;
 mod made;
+mod options;
+mod plan;
 mod point;
 mod replay;
 mod run;
@@ -31,6 +33,10 @@ fn error(failure: impl std::fmt::Display) -> PyErr {
 mod _native {
     #[pymodule_export]
     use super::Error;
+    #[pymodule_export]
+    use super::options::{Opt, nearest, options};
+    #[pymodule_export]
+    use super::plan::{compare, compare_recordings, follow, is_recording, run_on};
     #[pymodule_export]
     use super::point::{error_file, point_file};
     #[pymodule_export]

@@ -25,9 +25,16 @@ pub(crate) fn of_run(spec: &RunSpec, outcome: &Outcome) -> String {
         "scheduler": outcome.scheduler,
         "settings": settings,
     });
-    if let TargetReport::Simulated { machine, duration_ns, .. } = &outcome.report {
-        made["duration_ns"] = json!(duration_ns);
-        made["machine"] = of_machine(machine);
+    match &outcome.report {
+        TargetReport::Simulated { machine, duration_ns, .. } => {
+            made["duration_ns"] = json!(duration_ns);
+            made["machine"] = of_machine(machine);
+        }
+        TargetReport::Real { target, instruction_ns, job } => {
+            made["target"] = json!(target);
+            made["kernel"] = json!(job.kernel.release);
+            made["instruction_ns"] = json!(instruction_ns);
+        }
     }
     made.to_string()
 }

@@ -5,14 +5,15 @@ use std::sync::{Arc, OnceLock};
 use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
 use fairground_session::{
-    Failure, Outcome, Plan, RunSpec, Verdict, never_ran, never_ran_tasks, read_recording_watched,
+    Failure, Outcome, Plan, RunSpec, Variables, Verdict, never_ran, never_ran_tasks,
+    read_recording_watched,
 };
 use fairground_trace::Trace;
 use pyo3::prelude::*;
 
 use crate::table::Table;
 use crate::waits::Contention;
-use crate::watch::Signals;
+use crate::watch::watched;
 use crate::words::{Checked, Scheduler, spec_of};
 use crate::{error, figures, findings, made};
 
@@ -40,6 +41,9 @@ pub(crate) struct Run {
     /// The tasks that never ran: name, and how long each has been waiting, ns.
     #[pyo3(get)]
     never_ran: Vec<(String, u64)>,
+    /// The variables of the scheduler that were asked for: name, and value at the end.
+    #[pyo3(get)]
+    variables: Vec<(String, String)>,
     pub(crate) trace: Arc<Trace>,
     pub(crate) analysis: Analysis,
     /// What is wrong in it, once that was asked for.
@@ -59,6 +63,11 @@ impl Run {
         if outcome.ejection().is_some() {
             notes.extend(object.left_at_zero(&checked.settings));
         }
+        Run::measured(spec, outcome, notes)
+    }
+
+    /// A run with the remarks on it.
+    pub(crate) fn measured(spec: &RunSpec, outcome: Outcome, notes: Vec<String>) -> Self {
         Self {
             made: made::of_run(spec, &outcome),
             notes,
@@ -66,6 +75,7 @@ impl Run {
             ejection: outcome.ejection(),
             verdicts: texts(outcome.verdicts()),
             never_ran: waits(&outcome.analysis),
+            variables: shown(&outcome.variables),
             label: outcome.label,
             trace: Arc::new(outcome.trace),
             analysis: outcome.analysis,
@@ -138,6 +148,11 @@ fn texts(verdicts: impl IntoIterator<Item = Verdict>) -> Vec<String> {
     verdicts.into_iter().map(|verdict| verdict.text).collect()
 }
 
+fn shown(variables: &Variables) -> Vec<(String, String)> {
+    let values = variables.values.iter();
+    values.map(|shown| (shown.name.clone(), shown.value.to_string())).collect()
+}
+
 fn waits(analysis: &Analysis) -> Vec<(String, u64)> {
     never_ran_tasks(analysis).into_iter().map(|task| (task.name, task.waiting_ns)).collect()
 }
@@ -148,20 +163,15 @@ pub(crate) fn carry_out(
     checked: &Checked,
     scheduler: &fairground_session::Scheduler,
 ) -> PyResult<Outcome> {
-    let (done, raised) = py.detach(|| {
-        let signals = Signals::new();
-        let done = Plan {
+    watched(py, |signals| {
+        Plan {
             settings: checked.settings.clone(),
+            variables: checked.variables.clone(),
             rename: checked.rename,
             ..Plan::new(scheduler, &checked.workload, checked.machine.clone(), checked.duration_ns)
         }
-        .run(&signals);
-        (done, signals.into_raised())
-    });
-    match raised {
-        Some(raised) => Err(raised),
-        None => done.map_err(error),
-    }
+        .run(signals)
+    })
 }
 
 /// Runs a point.
@@ -193,6 +203,7 @@ pub(crate) fn read(py: Python<'_>, path: &str, machine: Option<&str>) -> PyResul
             ejection: None,
             verdicts: texts(never_ran(analysis.never_ran())),
             never_ran: waits(&analysis),
+            variables: Vec::new(),
             label: recording.name,
             trace: Arc::new(recording.trace),
             analysis,

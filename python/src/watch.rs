@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use fairground_session::Watch;
+use fairground_session::{Failure, Watch};
 use pyo3::prelude::*;
+
+use crate::error;
 
 /// Wall time between two looks.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -22,15 +24,12 @@ impl Signals {
     }
 
     /// What a handler raised: `KeyboardInterrupt`, as a rule.
-    pub(crate) fn into_raised(self) -> Option<PyErr> {
+    fn into_raised(self) -> Option<PyErr> {
         self.raised.into_inner()
     }
-}
 
-impl Watch for Signals {
-    fn name(&self, _: &str) {}
-
-    fn advance(&self, _: u64) {
+    /// Asks Python, where that was not done for a while.
+    fn look(&self) {
         if self.looked.get().elapsed() < PERIOD {
             return;
         }
@@ -40,8 +39,34 @@ impl Watch for Signals {
             self.raised.borrow_mut().get_or_insert(raised);
         }
     }
+}
+
+/// Does something long without the GIL, which is taken now and then to ask for Ctrl-C: what its handler raises comes
+/// before any other result.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    long: impl FnOnce(&Signals) -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let (done, raised) = py.detach(|| {
+        let signals = Signals::new();
+        let done = long(&signals);
+        (done, signals.into_raised())
+    });
+    match raised {
+        Some(raised) => Err(raised),
+        None => done.map_err(error),
+    }
+}
+
+impl Watch for Signals {
+    fn name(&self, _: &str) {}
+
+    fn advance(&self, _: u64) {
+        self.look();
+    }
 
     fn goes_on(&self) -> bool {
+        self.look();
         self.raised.borrow().is_none()
     }
 }

@@ -2,8 +2,8 @@
 
 use fairground_machine::{MachineConfig, Setting};
 use fairground_session::{
-    BadWord, Failure, OptionGroup, RunSpec, SchedulerObject, find_object, one_variant,
-    parameter_sets, read_profiles,
+    BadWord, Failure, OptionGroup, RunSpec, SchedulerObject, VariablesSpec, find_object,
+    one_variant, parameter_sets, read_profiles,
 };
 use fairground_workload::{Workload, library};
 use pyo3::exceptions::PyTypeError;
@@ -13,13 +13,20 @@ use sha2::{Digest, Sha256};
 
 use crate::error;
 
-/// The spec of a point: of Python's `fairground.Point`, whose `words` are named values as JSON.
+/// The spec of a point: of Python's `fairground.Point`.
+///
+/// # Errors
+/// As [`spec_of_words`].
+pub(crate) fn spec_of(point: &Bound<'_, PyAny>) -> PyResult<RunSpec> {
+    spec_of_words(&point.call_method0("words")?.extract::<String>()?)
+}
+
+/// The spec of named values, as JSON.
 ///
 /// # Errors
 /// A `TypeError` for a value of the wrong type, else an `Error`; both name the keyword.
-pub(crate) fn spec_of(point: &Bound<'_, PyAny>) -> PyResult<RunSpec> {
-    let json: String = point.call_method0("words")?.extract()?;
-    let words: Map<String, Value> = serde_json::from_str(&json).map_err(error)?;
+pub(crate) fn spec_of_words(json: &str) -> PyResult<RunSpec> {
+    let words: Map<String, Value> = serde_json::from_str(json).map_err(error)?;
     RunSpec::from_words(&words).map_err(|BadWord { name, why, is_type, .. }| {
         let keyword = if name == "set" { "settings" } else { &name };
         let text = format!("{keyword}: {why}");
@@ -45,6 +52,8 @@ pub(crate) struct Checked {
     pub(crate) machine: MachineConfig,
     /// Settings beyond those of a parameter set.
     pub(crate) settings: Vec<Setting>,
+    /// What is shown and required of the scheduler's variables.
+    pub(crate) variables: VariablesSpec,
     pub(crate) duration_ns: u64,
     /// What a task is called in the result, from its name in the workload.
     pub(crate) rename: fn(&str) -> &str,
@@ -66,7 +75,9 @@ impl Checked {
         let mut settings = one_variant(&spec.scheduler.set)?.settings;
         settings.extend(run.later);
         let (machine, duration_ns) = (run.machine, run.duration_ns);
-        Ok(Checked { workload, notes, machine, settings, duration_ns, rename: |name| name })
+        let variables = spec.variables.clone();
+        let rename: fn(&str) -> &str = |name| name;
+        Ok(Checked { workload, notes, machine, settings, variables, duration_ns, rename })
     }
 }
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -122,10 +125,61 @@ def test_a_run_in_a_virtual_machine_has_its_figures_and_its_events(command_line:
     cached = [row for table in kernels["tables"] for row in table["rows"] if "6.1" in str(row)]
     if not cached:
         unavailable("kernel", "no kernel 6.1 in the cache")
-    report = fairground.run_on("vm:6.1", "hogs:3", cpus=2, duration="300ms")
-    assert report.exit_code == 0
-    hogs = next(row for row in report["groups"].to_dicts() if row["group"] == "hog")
+    run = fairground.run_on("hogs:3", on="vm:6.1", cpus=2, duration="300ms")
+    hogs = next(row for row in run.groups.to_arrow().to_pylist() if row["group"] == "hog")
     assert hogs["tasks"] == 3
     assert 190 < hogs["cpu_share"] <= 200
-    assert report.recording is not None
-    assert report.recording.events.to_polars().filter(kind="switch").height > 30
+    assert run.events.to_polars().filter(kind="switch").height > 30
+    assert run.made["target"] == "vm:6.1"
+    assert run.made["kernel"].startswith("6.1")
+    printed = json.loads(command_line.out("run", "hogs:3", "--on", "vm:6.1", "--cpus", "2", "--duration", "300ms", "--format", "json"))
+    groups = next(table for table in printed["tables"] if table["id"] == "groups")
+    at = [column["name"] for column in groups["columns"]].index("cpu_share")
+    [row] = [row for row in groups["rows"] if row[0] == "hog"]
+    assert hogs["cpu_share"] == pytest.approx(row[at]), "the same instructions are executed"
+
+
+def test_no_program_is_started_where_none_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = recorded(tmp_path, "before.txt", "hogs:1"), recorded(tmp_path, "after.txt", "hogs:1 + sleepers:1")
+    monkeypatch.setenv("FAIRGROUND_BINARY", str(tmp_path / "none"))
+    compared = fairground.compare("hogs:2", sched=["cfs", "rfs"], duration="50ms", metrics="cpu_share")
+    assert [run.label for run in compared.runs] == ["cfs", "rfs"]
+    assert all(len(run.events) > 10 for run in compared.runs)
+    assert fairground.compare(before, after)["lost"].columns
+    assert len(fairground.follow(before, sched="eevdf")["agreement"]) > 0
+    simulated = fairground.run_on("hogs:2", on="sim", duration="50ms")
+    assert simulated.digest == fairground.simulate("hogs:2", duration="50ms").digest
+    with pytest.raises(fairground.Error, match="none: "):
+        fairground.run_on("hogs:1", on="host")
+
+
+def test_what_is_made_in_this_process_is_what_the_command_prints(tmp_path: Path) -> None:
+    words: dict[str, object] = {"sched": ["cfs", "eevdf"], "duration": "100ms", "cpus": 2}
+    assert fairground.compare("hogs:3", **words) == fairground.command("compare", "hogs:3", **words)  # type: ignore[arg-type]
+    before, after = recorded(tmp_path, "before.txt", "hogs:1"), recorded(tmp_path, "after.txt", "hogs:1 + sleepers:1")
+    assert fairground.compare(before, after) == fairground.command("compare", before, after)
+    assert fairground.compare(before, after, per="task", all=True) == fairground.command("compare", before, after, per="task", all=True)
+    followed = fairground.follow(before, sched="cfs", settings={"WAKEUP_PREEMPTION": False}, hz=1000, top=2)
+    assert followed == fairground.command("follow", before, sched="cfs", settings={"WAKEUP_PREEMPTION": False}, hz=1000, top=2)
+
+
+def test_options_without_effect_are_refused() -> None:
+    with pytest.raises(fairground.Error, match="--memory applies to virtual machines only, and the run is on sim"):
+        fairground.run_on("hogs:1", on="sim", memory=2048)
+    with pytest.raises(fairground.Error, match="--cpus means nothing to `follow`"):
+        fairground.follow(RECORDING, sched="cfs", cpus=2)
+    with pytest.raises(fairground.Error, match="`run_on` takes one scheduler"):
+        fairground.run_on("hogs:1", on="sim", sched=["cfs", "rfs"])
+
+
+@pytest.mark.parametrize("name", ["compare", "follow"])
+def test_ctrl_c_ends_what_runs_in_this_process(name: str) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "compare": lambda: fairground.compare("hogs:1", sched=["cfs", "rfs"], duration="1000000s", max_events=10**9),
+        "follow": lambda: [fairground.follow(RECORDING, sched="eevdf") for _ in range(10_000)],
+    }
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        calls[name]()
+    timer.join()

@@ -171,6 +171,16 @@ def test_what_no_flag_can_say_is_refused_too(tmp_path: Path) -> None:
         fairground.read(broken)
 
 
+def test_what_clang_says_of_a_source_is_in_the_exception(tmp_path: Path) -> None:
+    source = tmp_path / "broken.bpf.c"
+    source.write_text(STALLS.replace("1000000, enq_flags", "no_such_variable, enq_flags"))
+    for call in (lambda: fairground.simulate("hogs:1", sched=source), lambda: fairground.compare("hogs:1", sched=source)):
+        with pytest.raises(fairground.Error) as raised:
+            call()
+        assert "use of undeclared identifier 'no_such_variable'" in str(raised.value)
+        assert "broken.bpf.c:8:" in str(raised.value)
+
+
 def test_an_ejection_is_a_result(tmp_path: Path) -> None:
     stalls = tmp_path / "lost.bpf.c"
     stalls.write_text(STALLS)

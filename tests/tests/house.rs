@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("top", &["analysis", "trace", "workload"]),
+    ("present", &["analysis", "machine", "realkernel", "report", "session", "trace"]),
     (
         "cli",
         &[
@@ -47,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "realkernel",
             "machine",
             "policies",
+            "present",
             "report",
             "scratch",
             "session",
@@ -55,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
-    ("python", &["analysis", "machine", "policies", "session", "trace", "workload"]),
+    ("python", &["analysis", "machine", "policies", "present", "session", "trace", "workload"]),
 ];
 
 /// A file longer than this holds two ideas.

@@ -30,9 +30,11 @@ pub(crate) use top::TopArgs;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fairground_present::{Per, Selection};
 use fairground_session::{
-    EngineChoice, KernelAbiChoice, MachineSpec, NamedChoice, RunSpec, SchedulerSpec,
+    EngineChoice, Failure, KernelAbiChoice, MachineSpec, NamedChoice, RunSpec, SchedulerSpec,
 };
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated
@@ -136,7 +138,7 @@ pub(crate) enum Command {
 #[command(next_help_heading = "Output")]
 pub(crate) struct ShowArgs {
     /// One row for each task, for each group of tasks, or for each control group
-    #[arg(long, value_enum, default_value_t = Per::Group)]
+    #[arg(long, value_parser = per(), default_value = "group")]
     pub(crate) per: Per,
 
     /// Print every metric
@@ -176,15 +178,28 @@ impl PageArgs {
     }
 }
 
-/// Rows of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Per {
-    /// Equal tasks together
-    Group,
-    /// Each task
-    Task,
-    /// Each control group, with those below it
-    Cgroup,
+/// The words for the rows of the result.
+fn per() -> impl TypedValueParser<Value = Per> {
+    let words = [
+        PossibleValue::new("group").help("Equal tasks together"),
+        PossibleValue::new("task").help("Each task"),
+        PossibleValue::new("cgroup").help("Each control group, with those below it"),
+    ];
+    PossibleValuesParser::new(words).map(|word| match word.as_str() {
+        "task" => Per::Task,
+        "cgroup" => Per::Cgroup,
+        _ => Per::Group,
+    })
+}
+
+impl ShowArgs {
+    /// The chosen rows and columns.
+    ///
+    /// # Errors
+    /// No metric has the name.
+    pub(crate) fn selection(&self) -> Result<Selection, Failure> {
+        Selection::of(self.all, &self.metrics, &self.tasks)
+    }
 }
 
 #[derive(Debug, Args)]

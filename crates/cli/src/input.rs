@@ -1,12 +1,10 @@
 //! Reads the options that several commands share, with progress and notes on stderr.
 
-use std::path::Path;
-
-use fairground_analysis::{Analysed, Options, command_tree, tasks_called, tree};
+use fairground_analysis::{Analysed, Options};
+use fairground_present::{ChosenTasks, chosen_tasks};
 use fairground_session::{
     Failure, Recording, RunSpec, analyse_recording_watched, parse_time_if, read_recording_watched,
 };
-use fairground_trace::Trace;
 use fairground_workload::Workload;
 
 use crate::args::{ShowArgs, SourceArgs, TreeArgs};
@@ -60,23 +58,6 @@ pub(crate) fn say(notes: &[String]) {
     }
 }
 
-/// Files in the folder of a recording: of LTTng, of perf with `--threads`. Other folders may have the name of a
-/// workload.
-const IN_FOLDERS: [&str; 3] = ["metadata", "kernel/metadata", "data"];
-
-/// Whether an argument names a recording: stdin, a file that is no workload's, or a recording's folder.
-pub(crate) fn is_recording(argument: &str) -> bool {
-    let path = Path::new(argument);
-    let is_folder = || IN_FOLDERS.iter().any(|name| path.join(name).exists());
-    argument == "-" || (path.is_file() && !is_workload_file(argument)) || is_folder()
-}
-
-/// Whether a name is that of a workload file.
-pub(crate) fn is_workload_file(argument: &str) -> bool {
-    let extension = Path::new(argument).extension();
-    extension.is_some_and(|extension| extension == "toml" || extension == "json")
-}
-
 /// By task: whether a result is about it. `None`: about all.
 ///
 /// # Errors
@@ -84,32 +65,6 @@ pub(crate) fn is_workload_file(argument: &str) -> bool {
 pub(crate) fn asked_tasks(
     args: &TreeArgs,
     Recording { name, trace }: &Recording,
-) -> Result<Option<Vec<bool>>, Failure> {
-    tree_of(&args.tree, name, trace)
-}
-
-/// The same for these names and pids, or for the recorded command where there is none.
-///
-/// # Errors
-/// As [`asked_tasks`].
-pub(crate) fn tree_of(
-    asked: &[String],
-    name: &str,
-    trace: &Trace,
-) -> Result<Option<Vec<bool>>, Failure> {
-    if asked.is_empty() {
-        return Ok(command_tree(trace));
-    }
-    let mut roots = Vec::new();
-    for called in asked {
-        let found = tasks_called(trace, called);
-        if found.is_empty() {
-            return Err(Failure::new(format_args!(
-                "{name}: no task has the name or pid `{called}`"
-            ))
-            .help(format_args!("`fairground analyze {name} --per task` lists the tasks")));
-        }
-        roots.extend(found);
-    }
-    Ok(Some(tree(trace, &roots)))
+) -> Result<ChosenTasks, Failure> {
+    chosen_tasks(&args.tree, name, trace)
 }

@@ -41,16 +41,16 @@ pub use execute::{Ran, RunPlan, Simulation, Simulations, one_scheduler};
 pub use failure::Failure;
 pub use fairground_suggest::did_you_mean;
 pub use follow::{
-    Agreement, CandidateState, Choice, DecidedBy, Decision, Difference, Differences, FollowPlan,
-    Followed, Kind as DifferenceKind,
+    Agreement, CandidateState, Choice, DecidedBy, Decision, Difference, Differences, Follow,
+    FollowPlan, Followed, Kind as DifferenceKind,
 };
 pub use input::{
     CompileFor, LoaderProgram, OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets,
     Sizes, TOPOLOGY_FORMAT, Target, Variant, analyse_recording_watched, at_settings, check_version,
     compile_scheduler, find_object, find_workload, find_workload_noted, global_writes,
-    host_topology, is_hotplug, is_knob, one_variant, parameter_sets, parse_time, parse_time_if,
-    profile_of, read_profiles, read_recording, read_recording_watched, resize_writes,
-    scheduler_store, split_knobs, split_set, variants,
+    host_topology, is_hotplug, is_knob, is_recording, is_workload_file, one_variant,
+    parameter_sets, parse_time, parse_time_if, profile_of, read_profiles, read_recording,
+    read_recording_watched, resize_writes, scheduler_store, split_knobs, split_set, variants,
 };
 pub use origin::kernel_origin;
 pub use outcome::{Outcome, TargetReport};

@@ -9,13 +9,13 @@ use fairground_report::{Cell, Document};
 use fairground_session::{Failure, Recording, never_ran};
 
 use crate::args::{AnalyzeArgs, Cli};
-use crate::input::{analyse_recording, find_recording, interval_ns, tree_of};
+use crate::input::{analyse_recording, find_recording, interval_ns};
 use crate::pictures::{self, Pictured};
-use crate::present::{self, Selection};
+use crate::present::{self, chosen_tasks};
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
-    let selection = Selection::of(&args.show)?;
+    let selection = args.show.selection()?;
     let options = Options { interval_ns: interval_ns(&args.show)?, ..Options::default() };
     let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted()
         || !args.tree.is_empty()
@@ -36,7 +36,7 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     document.set("recording", "skipped lines", Cell::count(trace.loss.skipped));
     let (selection, code) = selection.checked(&mut document, [&analysis]);
     document.tables.extend(present::machine_table(&analysis, &selection));
-    if let Some(is_in) = tree_of(&args.tree, &name, &trace)? {
+    if let Some(is_in) = chosen_tasks(&args.tree, &name, &trace)? {
         let of = match args.tree.as_slice() {
             [] => Cow::Borrowed("command"),
             asked => Cow::Owned(asked.join(", ")),

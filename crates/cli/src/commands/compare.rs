@@ -18,7 +18,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     if let Some(sides) = compare_recordings::sides(args)? {
         return compare_recordings::compare(cli, args, sides);
     }
-    let selection = Selection::of(&args.show)?;
+    let selection = args.show.selection()?;
     let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
     let options = measuring_options(&args.show)?;
@@ -72,50 +72,8 @@ pub(super) fn compare_all(
 ) -> Result<Compared, Failure> {
     let mut ran = plan.run(&Progress::of_runs(cli.quiet))?;
     ran.outcomes.splice(0..0, before);
-    let outcomes = &ran.outcomes;
-    // A load that did not start is a verdict and no column.
-    let begun = || outcomes.iter().filter(|outcome| !outcome.not_started());
-    if let Some(outcome) = begun().find(|outcome| !outcome.is_recorded()) {
-        return Err(Failure::new(format_args!(
-            "{}: there is nothing to compare: {}",
-            outcome.label,
-            outcome.not_recorded().unwrap_or_default()
-        )));
-    }
-    let mut document = ran::document(&ran, title, title, plan.spec);
-    let mut code = 0;
-    document.notes.extend(ran.notes.iter().cloned());
-    for outcome in outcomes {
-        present::describe_run(&mut document, outcome);
-        present::printed_notes(&mut document, outcome);
-        present::loader_notes(&mut document, outcome);
-        document
-            .notes
-            .extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
-        let note = outcome.numbers_note.iter();
-        document.notes.extend(note.map(|note| format!("{}: {note}", outcome.label)));
-        code = code.max(outcome.exit_code());
-    }
-    let measured = begun().map(|o| (o.label.as_str(), &o.analysis));
-    let columns: Vec<_> =
-        recorded.iter().map(|run| (run.label, run.analysis)).chain(measured).collect();
-    let analyses = columns.iter().map(|(_, analysis)| *analysis);
-    let (selection, chosen) = selection.checked(&mut document, analyses);
-    code = code.max(chosen);
-    document.tables.extend(present::comparison_table(&columns, &selection));
-    if !selection.is_narrow() {
-        document.tables.push(present::policy_table(outcomes));
-    }
-    for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
-        let mut table = present::intervals_table(&outcome.analysis, &selection);
-        if let Some(table) = &mut table {
-            table.title = format!("Over time: {}", outcome.label);
-            table.run = Some(outcome.label.clone());
-        }
-        document.tables.extend(table);
-    }
-    let variables = |outcome: &Outcome| present::variables_table(outcome, Some(&outcome.label));
-    document.tables.extend(outcomes.iter().filter_map(variables));
+    let columns: Vec<_> = recorded.iter().map(|run| (run.label, run.analysis)).collect();
+    let (document, code) = present::compared(&ran, title, plan.spec, selection, &columns)?;
     let code = ran::exit_code(&ran, code);
     Ok(Compared { document, ran, code })
 }

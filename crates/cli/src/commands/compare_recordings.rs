@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use fairground_analysis::difference::{Detail, Difference, Recorded};
+use fairground_analysis::difference::Detail;
 use fairground_analysis::{Analysis, Options};
-use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Recording, RunSpec};
+use fairground_report::Document;
+use fairground_session::{Failure, Recording, RunSpec, is_recording};
 
-use crate::args::{Cli, CompareArgs, Per};
-use crate::input::{asked_tasks, find_recording, is_recording};
+use fairground_present::Per;
+
+use crate::args::{Cli, CompareArgs};
+use crate::input::find_recording;
 use crate::pictures;
 use crate::present::{self, Selection};
 
@@ -29,15 +31,7 @@ pub(super) fn sides(args: &CompareArgs) -> Result<Option<[Vec<String>; 2]>, Fail
             .help("`compare before1.dat before2.dat --against after1.dat after2.dat`")),
         };
     }
-    let before = || [first.clone()].into_iter().chain(args.recordings.iter().cloned()).collect();
-    match (args.recordings.as_slice(), args.against.as_slice()) {
-        ([], []) => Err(Failure::new(format_args!("{first}: one recording alone"))
-            .help("add a second one; or see the load under other schedulers: `fairground replay`")),
-        ([after], []) => Ok(Some([vec![first.clone()], vec![after.clone()]])),
-        (_, []) => Err(Failure::new("which of the recordings are those before the change?")
-            .help("`compare before1.dat before2.dat --against after1.dat after2.dat`")),
-        (_, after) => Ok(Some([before(), after.to_vec()])),
-    }
+    present::sides(first, &args.recordings, &args.against).map(Some)
 }
 
 /// Checks that the options have a meaning for recordings.
@@ -59,60 +53,21 @@ fn check(args: &CompareArgs) -> Result<Detail, Failure> {
     }
 }
 
-/// By task of a recording: whether its losses count.
-type ChosenTasks = Option<Vec<bool>>;
-
-/// Whose losses count in the recordings of both sides: those of all tasks, where one recording does not say whose.
-fn asked(args: &CompareArgs, sides: [&[Recording]; 2]) -> Result<[Vec<ChosenTasks>; 2], Failure> {
-    let of = |side: &[Recording]| -> Result<Vec<ChosenTasks>, Failure> {
-        side.iter().map(|one| asked_tasks(&args.of, one)).collect()
-    };
-    let mut asked = [of(sides[0])?, of(sides[1])?];
-    if asked.iter().flatten().any(Option::is_none) {
-        asked.iter_mut().flatten().for_each(|one| *one = None);
-    }
-    Ok(asked)
-}
-
-fn recorded<'a>(side: &'a [Recording], asked: &'a [ChosenTasks]) -> Vec<Recorded<'a>> {
-    let both = side.iter().zip(asked);
-    both.map(|(one, asked)| Recorded { trace: &one.trace, asked: asked.as_deref() }).collect()
-}
-
 pub(super) fn compare(
     cli: &Cli,
     args: &CompareArgs,
     [before, after]: [Vec<String>; 2],
 ) -> Result<ExitCode, Failure> {
     let detail = check(args)?;
-    let selection = Selection::of(&args.show)?;
+    let selection = args.show.selection()?;
     pictures::prepare(&args.page)?;
     let read = |names: Vec<String>| -> Result<Vec<Recording>, Failure> {
         names.iter().map(|name| find_recording(name, &args.source, cli.quiet)).collect()
     };
     let (before, after) = (read(before)?, read(after)?);
-    let [asked_before, asked_after] = asked(args, [&before, &after])?;
-    let (old, new) = (recorded(&before, &asked_before), recorded(&after, &asked_after));
-    let difference = Difference::of(&old, &new, detail);
+    let mut document =
+        present::difference([&before, &after], &args.of.tree, detail, args.show.all)?;
     let all: Vec<&Recording> = before.iter().chain(&after).collect();
-    for (recording, problems) in all.iter().zip(difference.irregularities()) {
-        if problems.no_switches {
-            return Err(Failure::new(format_args!(
-                "{}: no sched_switch in this recording: there is nothing to compare",
-                recording.name
-            ))
-            .help("record sched_switch, too: docs/howto/record.md has the commands"));
-        }
-    }
-    let names = [&before, &after]
-        .map(|side| side.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "));
-    let mut document = Document::new(present::headline(&difference));
-    document.set("compared", "before", Cell::text(&names[0]));
-    document.set("compared", "after", Cell::text(&names[1]));
-    present::describe_difference(&mut document, &difference, args.show.all);
-    for (recording, problems) in all.iter().zip(difference.irregularities()) {
-        document.notes.extend(present::loss_notes(&recording.name, problems));
-    }
     let (code, drawn) = add_metrics(args, &selection, &mut document, &all);
     present::print_drawn(&document, cli, drawn)?;
     Ok(ExitCode::from(code))
@@ -131,9 +86,7 @@ fn add_metrics(
     }
     let measure = |one: &&Recording| Analysis::of(&one.trace, &Options::default());
     let analyses: Vec<Analysis> = recordings.iter().map(measure).collect();
+    let code = present::add_metrics(document, recordings, &analyses, selection);
     let runs = pictures::recorded(recordings.iter().copied().zip(&analyses));
-    let columns: Vec<_> = runs.iter().map(|run| (run.label, run.analysis)).collect();
-    let (selection, code) = selection.checked(document, &analyses);
-    document.tables.extend(present::comparison_table(&columns, &selection));
     (code, pictures::write(&args.page, document, &runs))
 }

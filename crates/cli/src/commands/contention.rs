@@ -11,7 +11,8 @@ use fairground_realkernel::tracefs::{RecordError, Session};
 use fairground_report::{Cell, Document};
 use fairground_scratch::Folder;
 use fairground_session::{
-    Failure, Recording, RunPlan, RunSpec, VariablesSpec, one_scheduler, one_variant, parse_time_if,
+    Failure, Recording, RunPlan, RunSpec, VariablesSpec, is_recording, one_scheduler, one_variant,
+    parse_time_if,
 };
 use fairground_trace::{Event, EventKind};
 
@@ -19,7 +20,7 @@ use super::ran;
 use super::record::{keep, record_shown};
 use crate::args::{Cli, ContentionArgs, SourceArgs};
 use crate::export;
-use crate::input::{asked_tasks, find_recording, find_workload, is_recording};
+use crate::input::{asked_tasks, find_recording, find_workload};
 use crate::pictures;
 use crate::present;
 use crate::progress::Progress;
@@ -145,7 +146,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     }
     let code = ran::exit_code(&ran, outcome.exit_code());
     let name = format!("{what} under {}", outcome.label);
-    let mut document = ran::document(&ran, &title(&name), &name, &spec);
+    let mut document = present::made(&ran, &title(&name), &name, &spec);
     document.run.clone_from(&outcome.label);
     present::describe_run(&mut document, &outcome);
     present::loader_notes(&mut document, &outcome);

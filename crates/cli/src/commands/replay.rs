@@ -10,15 +10,15 @@ use fairground_workload::{Workload, to_toml};
 
 use super::compare::{Compared, compare_all};
 use super::ran;
-use crate::args::{Cli, Per, ReplayArgs};
+use crate::args::{Cli, ReplayArgs};
 use crate::export;
 use crate::input::{find_recording, measuring_options};
 use crate::pictures::{self, Pictured};
-use crate::present::{self, Selection};
+use crate::present::{self, Per};
 use crate::progress::Progress;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let selection = Selection::of(&args.show)?;
+    let selection = args.show.selection()?;
     let mut recording = find_recording(&args.recording, &args.source, cli.quiet)?;
     let replay = Replay::of(&recording.name, &recording.trace, &args.machine);
     let (workload, notes) = replay.workload(&recording.trace, &args.sched)?;

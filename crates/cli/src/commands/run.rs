@@ -11,11 +11,11 @@ use fairground_report::Document;
 use fairground_session::{Failure, Outcome, RunPlan, one_scheduler, one_variant};
 
 use super::ran;
-use crate::args::{Cli, Per, RunArgs};
+use crate::args::{Cli, RunArgs};
 use crate::export::{self, ENDS, Form};
 use crate::input::{find_workload, measuring_options};
 use crate::pictures;
-use crate::present::{self, Selection};
+use crate::present::{self, Per, Selection};
 use crate::progress::Progress;
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
@@ -23,7 +23,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
     }
-    let selection = Selection::of(&args.show)?;
+    let selection = args.show.selection()?;
     one_scheduler(&args.run.scheduler, &args.run.target)?;
     one_variant(&args.run.scheduler.set)?;
     let form = args.trace.as_deref().map(form_of_trace).transpose()?;
@@ -54,7 +54,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         }
         _ => format!("{} under {}", args.run.workload, outcome.label),
     };
-    let mut document = ran::document(&ran, &title, &title, &args.run);
+    let mut document = present::made(&ran, &title, &title, &args.run);
     document.run.clone_from(&outcome.label);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);

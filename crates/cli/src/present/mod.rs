@@ -1,41 +1,14 @@
-//! From analyses to tables. Nothing is computed here that an analysis does not know.
+//! Results on stdout, and the documents that the command line alone has; `fairground_present` makes the others.
 
 mod agreement;
-mod comparison;
 mod contention;
 mod diagnosis;
-mod difference;
 mod experiment;
-mod followed;
-mod kernel;
-mod nearness;
-mod policy;
-mod reports;
-mod run;
-mod selection;
-mod tasks;
-mod values;
-mod variables;
-mod verdict;
 
-pub(crate) use comparison::comparison_table;
 pub(crate) use contention::describe_contention;
 pub(crate) use diagnosis::{changes_headline, describe_changes, describe_diagnosis};
-pub(crate) use difference::{describe_difference, headline};
 pub(crate) use experiment::experiment_document;
-pub(crate) use followed::describe_followed;
-pub(crate) use kernel::accounting_table;
-pub(crate) use nearness::add_nearness;
-pub(crate) use policy::{path_name, policy_table};
-pub(crate) use reports::{playback_table, reports_table, ring_instructions, ring_table};
-pub(crate) use run::{
-    describe_machine, describe_recording, describe_run, loader_notes, loss_notes, printed_notes,
-};
-pub(crate) use selection::Selection;
-pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table, tree_table};
-pub(crate) use values::cell;
-pub(crate) use variables::variables_table;
-pub(crate) use verdict::add_verdict;
+pub(crate) use fairground_present::*;
 
 use std::io::{self, IsTerminal, Write};
 

@@ -1,7 +1,7 @@
 //! Compiling a scheduler written in BPF C.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -22,10 +22,10 @@ const SCX_FOLDERS: [&str; 2] = ["scx/", "lib/"];
 const SIGNAL_DELAY: Duration = Duration::from_millis(5);
 
 /// Compiles `NAME.bpf.c` with the headers that fairground's own schedulers use, and with those of the scx project where
-/// the source includes them (`#include <scx/common.bpf.h>`). The compiler's messages go to stderr.
+/// the source includes them (`#include <scx/common.bpf.h>`). Warnings of the compiler go to stderr.
 ///
 /// # Errors
-/// It does not compile, or a signal asks to end; nothing is left of it then.
+/// It does not compile, with the compiler's messages, or a signal asks to end; nothing is left of it then.
 pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     let name = source.display().to_string();
     if !name.ends_with(SOURCE_END) {
@@ -54,14 +54,22 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     // What is there stays until the new one is whole.
     let made = folder.path().join("made.o");
     command.arg("-c").arg(source).arg("-o").arg(&made);
+    let messages = folder.path().join("messages");
+    let file = File::create(&messages).map_err(|e| Failure::io(messages.display(), &e))?;
+    command.stderr(file);
     let status = ended(&mut command, &signals).map_err(|e| Failure::io(&clang, &e))?;
+    let messages = fs::read(&messages).map_err(|e| Failure::io(messages.display(), &e))?;
+    let messages = String::from_utf8_lossy(&messages);
     match status {
         None => Err(Failure::interrupted(format_args!("{name}: interrupted while it compiles"))),
         Some(status) if status.success() => {
+            // Where nobody reads them, the object is there nevertheless.
+            let _ = io::stderr().write_all(messages.as_bytes());
             fs::copy(&made, output).map(drop).map_err(|e| Failure::io(output.display(), &e))
         }
         Some(_) => Err(Failure::new(format_args!(
-            "{name}: clang did not compile it; its messages stand above"
+            "{name}: clang did not compile it:\n{}",
+            messages.trim_end()
         ))),
     }
 }

@@ -30,7 +30,10 @@ pub(crate) use loader::is_loader;
 pub use profile::Profile;
 pub use profiles::read_profiles;
 pub use published::{profile_of, scheduler_store};
-pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
+pub use recording::{
+    Recording, analyse_recording_watched, is_recording, is_workload_file, read_recording,
+    read_recording_watched,
+};
 pub use scheduler::{
     CompileFor, Scheduler, SchedulerObject, Sets, Sizes, parameter_sets, split_set,
 };

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use fairground_analysis::{Analysed, Analysis, Options};
 use fairground_trace::Trace;
@@ -71,4 +72,21 @@ pub fn analyse_recording_watched<Guard>(
     let _guard = opened(&file);
     let analysed = Analysis::of_file(argument, file, options).map_err(Failure::new)?;
     Ok((argument.to_owned(), analysed))
+}
+
+/// Files in the folder of a recording: of LTTng, of perf with `--threads`. Other folders may have the name of a
+/// workload.
+const IN_FOLDERS: [&str; 3] = ["metadata", "kernel/metadata", "data"];
+
+/// Whether an argument names a recording: stdin, a file that is no workload's, or a recording's folder.
+pub fn is_recording(argument: &str) -> bool {
+    let path = Path::new(argument);
+    let is_folder = || IN_FOLDERS.iter().any(|name| path.join(name).exists());
+    argument == "-" || (path.is_file() && !is_workload_file(argument)) || is_folder()
+}
+
+/// Whether a name is that of a workload file: TOML, or JSON.
+pub fn is_workload_file(argument: &str) -> bool {
+    let extension = Path::new(argument).extension();
+    extension.is_some_and(|extension| extension == "toml" || extension == "json")
 }

@@ -148,9 +148,17 @@ impl OptionRow {
         }
     }
 
-    /// Its meaning: a phrase without a full stop at its end.
+    /// Its meaning on the command line: a phrase without a full stop at its end.
     pub fn doc(&self) -> &'static str {
         self.doc.trim_start()
+    }
+
+    /// The meaning of its values in files and programs, where a flag that is on by default is turned off.
+    pub fn value_doc(&self) -> String {
+        match (self.default)() {
+            Value::Bool(true) => format!("`false`: {}", self.doc()),
+            _ => self.doc().to_owned(),
+        }
     }
 
     /// The option's name on the command line, without hyphens before it; `None`: it is an operand.

@@ -50,7 +50,7 @@ fn property(row: &OptionRow) -> Value {
             json!({ "anyOf": forms })
         }
     };
-    property["description"] = json!(row.doc());
+    property["description"] = json!(row.value_doc());
     property["default"] = (row.default)();
     property["targets"] = json!(row.targets.words());
     property

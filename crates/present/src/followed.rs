@@ -7,7 +7,7 @@ use fairground_session::{
 use fairground_trace::{TaskId, Trace};
 
 /// Adds the agreement by kind of decision, the differences, and what was not compared.
-pub(crate) fn describe_followed(
+pub fn describe_followed(
     document: &mut Document,
     recording: &Recording,
     followed: &Followed,

@@ -10,7 +10,6 @@ use fairground_report::{Document, Level, Table, Verdict};
 use fairground_session::{Failure, did_you_mean};
 
 use super::tasks::task_names;
-use crate::args::ShowArgs;
 
 /// The name of the machine's rows beside those of tasks.
 pub(crate) const MACHINE_NAME: &str = "machine";
@@ -19,7 +18,7 @@ const NAMES_MAX: usize = 12;
 
 /// The chosen metrics and tasks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Selection {
+pub struct Selection {
     /// Keys; empty: the usual ones.
     metrics: BTreeSet<String>,
     /// Patterns of names; empty: all tasks and the machine.
@@ -28,14 +27,14 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// The selection of a command line.
+    /// The selection of a command line: every metric, those of these names, the rows of these patterns.
     ///
     /// # Errors
     /// No metric has this name.
-    pub(crate) fn of(show: &ShowArgs) -> Result<Self, Failure> {
+    pub fn of(all: bool, names: &[String], tasks: &[String]) -> Result<Self, Failure> {
         let known = known_metrics();
         let mut metrics = BTreeSet::new();
-        for name in &show.metrics {
+        for name in names {
             metrics.extend(keys_of(name, &known).cloned());
             if keys_of(name, &known).next().is_none() {
                 let failure = Failure::new(format_args!("--metrics {name}: no such metric"));
@@ -47,31 +46,31 @@ impl Selection {
                 });
             }
         }
-        Ok(Self { metrics, tasks: show.tasks.clone(), all: show.all })
+        Ok(Self { metrics, tasks: tasks.to_vec(), all })
     }
 
     /// Whether every metric is asked for.
-    pub(crate) fn is_all(&self) -> bool {
+    pub fn is_all(&self) -> bool {
         self.all
     }
 
     /// Whether rows or columns are chosen: what is neither a metric nor a task is left out.
-    pub(crate) fn is_narrow(&self) -> bool {
+    pub fn is_narrow(&self) -> bool {
         !self.metrics.is_empty() || !self.tasks.is_empty()
     }
 
     /// Whether metrics are chosen by name.
-    pub(crate) fn names_metrics(&self) -> bool {
+    pub fn names_metrics(&self) -> bool {
         !self.metrics.is_empty()
     }
 
     /// Whether a metric is shown in tables that have those of `least` without a choice.
-    pub(crate) fn has<T>(&self, metric: &Metric<T>, least: Shown) -> bool {
+    pub fn has<T>(&self, metric: &Metric<T>, least: Shown) -> bool {
         self.has_key(&metric.key(), metric.shown, least)
     }
 
     /// The same of the metric with this key.
-    pub(crate) fn has_key(&self, key: &str, shown: Shown, least: Shown) -> bool {
+    pub fn has_key(&self, key: &str, shown: Shown, least: Shown) -> bool {
         match self.metrics.is_empty() {
             true => self.all || shown >= least,
             false => self.metrics.contains(key),
@@ -79,18 +78,18 @@ impl Selection {
     }
 
     /// Whether rows of this name are shown: a task, a group, a control group, or [`MACHINE_NAME`].
-    pub(crate) fn has_task(&self, name: &str) -> bool {
+    pub fn has_task(&self, name: &str) -> bool {
         self.tasks.is_empty() || self.tasks.iter().any(|pattern| matches(pattern, name))
     }
 
     /// Whether the machine's own figures are shown.
-    pub(crate) fn has_machine(&self) -> bool {
+    pub fn has_machine(&self) -> bool {
         self.has_task(MACHINE_NAME)
     }
 
     /// A table of the machine with the chosen columns, and those that name or explain a row; `None` where there are
     /// none.
-    pub(crate) fn columns_of(&self, mut table: Table, kept: &[&str]) -> Option<Table> {
+    pub fn columns_of(&self, mut table: Table, kept: &[&str]) -> Option<Table> {
         let is_kept = |name: &str| kept.contains(&name);
         if self.names_metrics() {
             table.retain_columns(|name| {
@@ -103,7 +102,7 @@ impl Selection {
 
     /// The same selection without patterns that match no name in these runs, of all tasks where none is left. Each heads
     /// the result; then the exit code is that of a negative verdict, else 0.
-    pub(crate) fn checked<'a>(
+    pub fn checked<'a>(
         &self,
         document: &mut Document,
         runs: impl IntoIterator<Item = &'a Analysis>,

@@ -12,7 +12,7 @@ use super::verdict::add_verdict;
 const PRINTED_LINES_SHOWN: usize = 20;
 
 /// The machine: CPUs, clock, seed, costs.
-pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, duration_ns: u64) {
+pub fn describe_machine(document: &mut Document, config: &MachineConfig, duration_ns: u64) {
     document.set("machine", "fairground", Cell::text(env!("CARGO_PKG_VERSION")));
     document.set("machine", "topology", Cell::text(config.topology.to_string()));
     set(document, "machine", "hz", Cell::count(config.hz.into()), config.hz == HZ_DEFAULT);
@@ -50,12 +50,7 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
 }
 
 /// A recording: how much there is of it.
-pub(crate) fn describe_recording(
-    document: &mut Document,
-    analysis: &Analysis,
-    events: u64,
-    cpus: u32,
-) {
+pub fn describe_recording(document: &mut Document, analysis: &Analysis, events: u64, cpus: u32) {
     document.set("recording", "events", Cell::count(events));
     document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
     document.set("recording", "cpus", Cell::count(cpus.into()));
@@ -71,7 +66,7 @@ fn set(document: &mut Document, section: &str, name: &str, value: Cell, is_usual
 }
 
 /// One run: the scheduler, its settings, how it ended.
-pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
+pub fn describe_run(document: &mut Document, outcome: &Outcome) {
     let section = format!("run {}", outcome.label);
     let is_usual = outcome.scheduler == outcome.label;
     set(document, &section, "scheduler", Cell::text(&outcome.scheduler), is_usual);
@@ -126,7 +121,7 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
 }
 
 /// The first lines that the scheduler printed.
-pub(crate) fn printed_notes(document: &mut Document, outcome: &Outcome) {
+pub fn printed_notes(document: &mut Document, outcome: &Outcome) {
     let printed = outcome.analysis.machine.prints;
     for line in outcome.log().iter().take(PRINTED_LINES_SHOWN) {
         document.notes.push(format!("{}: it printed: {line}", outcome.label));
@@ -140,7 +135,7 @@ pub(crate) fn printed_notes(document: &mut Document, outcome: &Outcome) {
 }
 
 /// The last lines that the scheduler's own loader printed.
-pub(crate) fn loader_notes(document: &mut Document, outcome: &Outcome) {
+pub fn loader_notes(document: &mut Document, outcome: &Outcome) {
     let Some(loader) = outcome.loader() else { return };
     let label = &outcome.label;
     let first = loader.output.len().saturating_sub(PRINTED_LINES_SHOWN);
@@ -156,6 +151,6 @@ pub(crate) fn loader_notes(document: &mut Document, outcome: &Outcome) {
 }
 
 /// Losses of a trace, in words; nothing when nothing is.
-pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<String> {
+pub fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<String> {
     irregularities.notes().into_iter().map(|note| format!("{label}: {note}")).collect()
 }

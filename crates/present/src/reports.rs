@@ -10,11 +10,7 @@ use super::selection::Selection;
 use super::values::cell;
 
 /// One row for each report; `None` when the workload reports nothing, or nothing of it is chosen.
-pub(crate) fn reports_table(
-    title: &str,
-    reports: &SliceReports,
-    selection: &Selection,
-) -> Option<Table> {
+pub fn reports_table(title: &str, reports: &SliceReports, selection: &Selection) -> Option<Table> {
     if reports.reports.is_empty() {
         return None;
     }
@@ -41,7 +37,7 @@ pub(crate) fn reports_table(
 }
 
 /// The figures of a ring of processes; times also as instructions where one takes `instruction_ns`.
-pub(crate) fn ring_table(
+pub fn ring_table(
     report: &RingReport,
     instruction_ns: Option<u64>,
     selection: &Selection,
@@ -64,7 +60,7 @@ pub(crate) fn ring_table(
 }
 
 /// Skips and frames of players of sound and of dragged windows; `None` where nothing played and nothing was drawn, or none of it is chosen.
-pub(crate) fn playback_table(playback: &Playback, selection: &Selection) -> Option<Table> {
+pub fn playback_table(playback: &Playback, selection: &Selection) -> Option<Table> {
     if playback.audio.is_none() && playback.frames.is_none() {
         return None;
     }
@@ -82,7 +78,7 @@ pub(crate) fn playback_table(playback: &Playback, selection: &Selection) -> Opti
 
 /// A switch and a hop of a ring in instructions of the machine, under their names; nothing where time does not count
 /// them.
-pub(crate) fn ring_instructions(
+pub fn ring_instructions(
     report: &RingReport,
     instruction_ns: Option<u64>,
 ) -> Vec<(&'static str, f64)> {

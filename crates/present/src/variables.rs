@@ -5,7 +5,7 @@ use fairground_report::{Cell, Column, Table};
 use fairground_session::Outcome;
 
 /// One row for each value that is shown; `None` when none was asked for. `run`: the run's name, in a result of several.
-pub(crate) fn variables_table(outcome: &Outcome, run: Option<&str>) -> Option<Table> {
+pub fn variables_table(outcome: &Outcome, run: Option<&str>) -> Option<Table> {
     let shown = &outcome.variables;
     if shown.values.is_empty() {
         return None;

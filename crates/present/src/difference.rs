@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 12;
 const DETAILED_MAX: usize = 3;
 
 /// The first line: what took most time.
-pub(crate) fn headline(difference: &Difference) -> String {
+pub fn headline(difference: &Difference) -> String {
     let compared = difference.roles.iter().filter(|role| !role.is_one_sided()).count();
     if compared == 0 {
         return "no task is in recordings of both sides: nothing can be compared".to_owned();
@@ -207,7 +207,7 @@ fn victims<'a>(difference: &'a Difference, cause: &Cause) -> Vec<&'a String> {
 }
 
 /// Adds all tables and notes.
-pub(crate) fn describe_difference(document: &mut Document, difference: &Difference, all: bool) {
+pub fn describe_difference(document: &mut Document, difference: &Difference, all: bool) {
     let shown = |ns: f64| all || ns.abs() >= SHOWN * difference.machine.window.after;
     let rows = if all { usize::MAX } else { ROWS_MAX };
     document.tables.push(causes_table(difference, &shown, rows));

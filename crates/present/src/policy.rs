@@ -5,7 +5,7 @@ use fairground_report::{Cell, Column, Layout, Table};
 use fairground_session::{Outcome, Sizes};
 
 /// The name of a path in tables.
-pub(crate) fn path_name(path: Path) -> &'static str {
+pub fn path_name(path: Path) -> &'static str {
     match path {
         Path::Switch => "context switch",
         Path::Repick => "decision without switch",
@@ -16,7 +16,7 @@ pub(crate) fn path_name(path: Path) -> &'static str {
 }
 
 /// One column for each run: instructions and divisions on each path, and the sizes of the object.
-pub(crate) fn policy_table(outcomes: &[Outcome]) -> Table {
+pub fn policy_table(outcomes: &[Outcome]) -> Table {
     type Figure = Box<dyn Fn(&Outcome) -> Cell>;
     let mean = |path: Path, sum: fn(&PathCost) -> u64| -> Figure {
         Box::new(move |outcome| match outcome.path_cost(path) {

@@ -8,7 +8,7 @@ use super::selection::{MACHINE_NAME, Selection};
 use super::values::cell;
 
 /// One row for each metric of the machine and of each group; `None` where none is chosen.
-pub(crate) fn comparison_table(runs: &[(&str, &Analysis)], selection: &Selection) -> Option<Table> {
+pub fn comparison_table(runs: &[(&str, &Analysis)], selection: &Selection) -> Option<Table> {
     let comparison = compare(runs);
     let of = |row: &ComparisonRow| row.group.as_deref().unwrap_or(MACHINE_NAME).to_owned();
     let shown = comparison.rows.iter().filter(|row| {

@@ -4,7 +4,7 @@ use fairground_analysis::metric::{MetricValue, Unit};
 use fairground_report::{Cell, Column, TimeUnit};
 
 /// The cell of a value, in a column where every cell has its own unit.
-pub(crate) fn cell(value: Option<MetricValue>, unit: Unit) -> Cell {
+pub fn cell(value: Option<MetricValue>, unit: Unit) -> Cell {
     let Some(value) = value else { return Cell::NotMeasured };
     let number = value.as_f64();
     match (unit, value) {

@@ -8,10 +8,9 @@ use fairground_report::{Cell, Column, Layout, Table, TimeUnit};
 
 use super::selection::{MACHINE_NAME, Selection};
 use super::values::{cell, figure_column, mean_duration};
-use crate::args::Per;
 
 /// Metrics of the whole machine, one a row; `None` where none is chosen.
-pub(crate) fn machine_table(analysis: &Analysis, selection: &Selection) -> Option<Table> {
+pub fn machine_table(analysis: &Analysis, selection: &Selection) -> Option<Table> {
     let shown = metric::MACHINE.iter().filter(|metric| selection.has(metric, Shown::Usual));
     let table = Table::of(MACHINE_NAME, "Machine", shown)
         .text("metric", |metric| metric.key())
@@ -71,9 +70,20 @@ pub(crate) fn task_names(analysis: &Analysis) -> Vec<String> {
     groups.chain(cgroups).chain(tasks).chain(analysis.task_labels()).collect()
 }
 
+/// Rows of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// Equal tasks together.
+    Group,
+    /// Each task.
+    Task,
+    /// Each control group, with those below it.
+    Cgroup,
+}
+
 /// CPU time and latency: one row for each task, group, or control group with those below it; `None` where no metric
 /// of them is chosen.
-pub(crate) fn tasks_table(analysis: &Analysis, per: Per, selection: &Selection) -> Option<Table> {
+pub fn tasks_table(analysis: &Analysis, per: Per, selection: &Selection) -> Option<Table> {
     let (id, title, name) = match per {
         Per::Group => ("groups", "Groups of tasks", "group"),
         Per::Task => ("tasks", "Tasks", "task"),
@@ -109,7 +119,7 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per, selection: &Selection) 
 }
 
 /// The same of some tasks together: of those that `of` names, and of all that they started.
-pub(crate) fn tree_table(
+pub fn tree_table(
     analysis: &Analysis,
     of: &str,
     is_in: &[bool],
@@ -163,7 +173,7 @@ fn members_table(
 }
 
 /// Every metric of each task or group, one a row.
-pub(crate) fn figures_table(analysis: &Analysis, per: Per, selection: &Selection) -> Table {
+pub fn figures_table(analysis: &Analysis, per: Per, selection: &Selection) -> Table {
     let (id, title, name) = match per {
         Per::Group => ("group_metrics", "Every metric of each group", "group"),
         Per::Task => ("task_metrics", "Every metric of each task", "task"),
@@ -180,7 +190,7 @@ pub(crate) fn figures_table(analysis: &Analysis, per: Per, selection: &Selection
 }
 
 /// The main figures over time, when intervals were asked for.
-pub(crate) fn intervals_table(analysis: &Analysis, selection: &Selection) -> Option<Table> {
+pub fn intervals_table(analysis: &Analysis, selection: &Selection) -> Option<Table> {
     let series = analysis.series.as_ref()?;
     let table = Table::of("intervals", "Over time", &series.intervals)
         .duration("from", TimeUnit::S, |interval| Some(interval.start_ns))

@@ -5,7 +5,7 @@ use fairground_report::{Cell, Document, Table, TimeUnit};
 use fairground_session::{Outcome, TargetReport};
 
 /// The kernel of a run: version, CPUs, clock, switches.
-pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &KernelInfo) {
+pub(crate) fn describe_kernel(document: &mut Document, target: &str, kernel: &KernelInfo) {
     let section = format!("kernel {target}");
     document.set(&section, "release", Cell::text(&kernel.release));
     document.set_usual(&section, "version", Cell::text(&kernel.version));
@@ -28,7 +28,7 @@ pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &Ke
 }
 
 /// The kernel's own accounting of each task; `None` for a simulated run.
-pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
+pub fn accounting_table(outcome: &Outcome) -> Option<Table> {
     let TargetReport::Real { job, .. } = &outcome.report else { return None };
     let title = "What the kernel says of each task";
     let mut table = Table::of("accounting", title, job.tasks.iter().take(TASKS_SHOWN))

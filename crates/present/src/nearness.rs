@@ -6,7 +6,7 @@ use fairground_session::{Closeness, Near, worst};
 use super::selection::Selection;
 
 /// Adds the table, and what a reader has to think of the other columns.
-pub(crate) fn add_nearness(
+pub fn add_nearness(
     document: &mut Document,
     scheduler: &str,
     all: &[Closeness],
