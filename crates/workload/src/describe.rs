@@ -1,8 +1,8 @@
 //! A workload in words.
 
 use crate::cgroups::Cgroup;
-use crate::model::{Duration, Op, Program, Role, TaskSpec, Workload};
-use crate::objects::ObjectKind;
+use crate::model::{Op, Program, TaskSpec, Workload};
+use crate::operations::operand::counted;
 use crate::units::{cpus_text, time_text};
 
 /// Operations of a program that a summary lists; the rest is counted.
@@ -52,10 +52,6 @@ fn cgroup_words(cgroup: &Cgroup) -> String {
     words
 }
 
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 fn settings(workload: &Workload, task: &TaskSpec) -> Vec<String> {
     let mut settings = Vec::new();
     if task.policy.priority().is_some() {
@@ -89,72 +85,11 @@ fn program_words(workload: &Workload, program: &Program) -> String {
 }
 
 fn op_words(workload: &Workload, op: &Op) -> String {
-    let time = |duration: &Duration| match *duration {
-        Duration::Fixed(ns) => time_text(ns),
-        Duration::Uniform { low, high } => format!("{} to {}", time_text(low), time_text(high)),
-    };
-    let name = |kind, index: &usize| workload.name_of(kind, *index);
-    let task = |index| name(ObjectKind::Task, index);
-    let cgroup = |index| name(ObjectKind::Cgroup, index);
-    let lock = |index| name(ObjectKind::Lock, index);
-    let condition = |index| name(ObjectKind::Condition, index);
     match op {
-        Op::Run(duration) => format!("run {}", time(duration)),
-        Op::RunForever => "run for ever".to_owned(),
-        Op::Touch(bytes) => format!("touch {}", counted(*bytes, "byte")),
-        Op::Sleep(duration) => format!("sleep {}", time(duration)),
-        Op::Io(duration) => format!("wait for the device for {}", time(duration)),
-        Op::Busy(duration) => format!("compute until {} have passed", time(duration)),
-        Op::TimerWait(timer, period_ns) => {
-            let timer = name(ObjectKind::Timer, timer);
-            format!("wait for timer {timer} ({})", time_text(*period_ns))
-        }
-        Op::TimerStart(timer) => format!("start timer {}", name(ObjectKind::Timer, timer)),
-        Op::PipeWrite(pipe, bytes) => {
-            format!("write {} into {}", counted(*bytes, "byte"), name(ObjectKind::Pipe, pipe))
-        }
-        Op::PipeRead(pipe, bytes) => {
-            format!("read {} from {}", counted(*bytes, "byte"), name(ObjectKind::Pipe, pipe))
-        }
-        Op::Send(queue) => format!("send to {}", name(ObjectKind::Queue, queue)),
-        Op::Receive(queue, 1) => format!("receive from {}", name(ObjectKind::Queue, queue)),
-        Op::Receive(queue, count) => {
-            format!("receive {count} from {}", name(ObjectKind::Queue, queue))
-        }
-        Op::Signal(Role::All(group)) => format!("signal {}", task(group)),
-        Op::Signal(Role::One(group, number)) => format!("signal {}/{number}", task(group)),
-        Op::Signal(Role::Parent) => "signal the parent".to_owned(),
-        Op::Fork(group) => format!("fork {}", task(group)),
-        Op::WaitChildren => "wait for the children".to_owned(),
-        Op::Yield => "yield".to_owned(),
-        Op::SetNice(nice) => format!("set nice {nice}"),
-        Op::SetPolicy(policy) => format!("set policy {policy}"),
-        Op::SetSlice(ns) => format!("ask for slices of {}", time_text(*ns)),
-        Op::SetAffinity(cpus) => format!("move to CPUs {}", cpus_text(cpus)),
-        Op::SetCgroup(index) => format!("move to cgroup {}", cgroup(index)),
-        Op::SetCgroupWeight(index, weight) => {
-            format!("set the weight of cgroup {} to {weight}", cgroup(index))
-        }
-        Op::Mark(text) => format!("mark {text:?}"),
-        Op::Lock(index) => {
-            format!("lock {} ({})", lock(index), workload.locks[*index].kind.word())
-        }
-        Op::ReadLock(index) => format!("lock {} to read", lock(index)),
-        Op::WriteLock(index) => format!("lock {} to write", lock(index)),
-        Op::ConditionWait(index, held) => {
-            format!("wait for {} without {}", condition(index), lock(held))
-        }
-        Op::Notify(index) => format!("notify {}", condition(index)),
-        Op::NotifyAll(index) => format!("notify all at {}", condition(index)),
-        Op::Barrier(index) => {
-            let barrier = &workload.barriers[*index];
-            format!("meet {} at {}", barrier.count, barrier.name)
-        }
-        Op::Unlock(index) => format!("unlock {}", lock(index)),
         Op::Loop(None, body) => format!("for ever {{ {} }}", program_words(workload, body)),
         Op::Loop(Some(times), body) => {
             format!("{times} times {{ {} }}", program_words(workload, body))
         }
-        Op::Exit => "exit".to_owned(),
+        op => op.words(workload).unwrap_or_default(),
     }
 }

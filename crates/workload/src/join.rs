@@ -2,7 +2,8 @@
 
 use crate::cgroups::{self, Cgroup, ROOT};
 use crate::model::{CgroupId, TaskSpec, Workload};
-use crate::objects::{ObjectKind, renumber};
+use crate::objects::ObjectKind;
+use crate::operations::renumber;
 
 /// Adds the objects of one workload to another. One whose name is taken gets another name.
 pub(crate) fn join(into: &mut Workload, mut part: Workload) {

@@ -18,6 +18,7 @@ pub mod library;
 pub mod limits;
 mod model;
 mod objects;
+mod operations;
 mod parse;
 mod pipe_ring;
 mod policy;

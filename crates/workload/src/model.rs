@@ -1,6 +1,7 @@
 //! The checked model: fully defaulted, every name resolved to an index.
 
 use crate::cgroups::Cgroup;
+use crate::operations::table::operations;
 use crate::policy::SchedPolicy;
 
 /// A duration of an operation, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
@@ -81,83 +82,21 @@ pub enum Role {
     Parent,
 }
 
-/// One operation of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// Compute for this CPU time, on a CPU without disturbance.
-    Run(Duration),
-    /// Read this many bytes of the task's own memory once. The time depends on how much of them the CPU's cache still
-    /// holds.
-    Touch(u64),
-    /// Compute forever: only a signal or the end of the run interrupts it.
-    RunForever,
-    /// Compute until this wall time has passed since the operation began, whichever task had the CPU meanwhile. The
-    /// task reads the clock after each [`BUSY_LOOK_NS`] of its own CPU time.
-    Busy(Duration),
-    /// Sleep for this long from now on. The machine adds its timer slack.
-    Sleep(Duration),
-    /// A request to the machine's block device that takes it this long, awaited in uninterruptible sleep. The device
-    /// serves one request after the other.
-    Io(Duration),
-    /// Wait for the next expiry of a periodic timer, this many ns (not 0) after the previous one, so that preemption
-    /// does not stretch the period. The first period begins with the first wait, or with [`Op::TimerStart`].
-    TimerWait(TimerId, u64),
-    /// Start the first period of a timer; without effect on a timer that has started.
-    TimerStart(TimerId),
-    /// Write bytes to a pipe; waits while the pipe is full, wakes a reader.
-    PipeWrite(PipeId, u64),
-    /// Read up to this many bytes from a pipe; waits while it is empty, wakes a writer. Returns as soon as there is a
-    /// byte.
-    PipeRead(PipeId, u64),
-    /// Send a message to a queue; wakes one receiver. Waits while the queue is full.
-    Send(QueueId),
-    /// Receive this many messages from a queue, one after the other; waits while it is empty.
-    Receive(QueueId, u32),
-    /// Send a signal. The receiver runs its handler ([`TaskSpec::on_signal`]) the next time that it runs; a sleeping
-    /// receiver is woken.
-    Signal(Role),
-    /// Start the tasks of a group (as many as its count), as children of this one.
-    Fork(TaskSpecId),
-    /// Wait until all children have exited.
-    WaitChildren,
-    /// Yield the CPU once (`sched_yield`).
-    Yield,
-    /// Set the task's own nice value.
-    SetNice(i8),
-    /// Set the task's own scheduling policy (`sched_setscheduler`).
-    SetPolicy(SchedPolicy),
-    /// Request slices of this length, ns (`sched_setattr` with `sched_runtime` for a fair policy, Linux 6.12): clamped
-    /// to 0.1 to 100 ms; 0 restores the scheduler's own length. Its effect depends on the scheduler.
-    SetSlice(u64),
-    /// Set the task's own affinity.
-    SetAffinity(CpuList),
-    /// Move the task itself into a cgroup.
-    SetCgroup(CgroupId),
-    /// Set the weight of a cgroup (`cpu.weight`, 1…10,000); the root has none.
-    SetCgroupWeight(CgroupId, u32),
-    /// Write a mark to the trace; its value is the number of earlier marks of this text by this task.
-    Mark(String),
-    /// Acquire a lock; waits while another task holds it.
-    Lock(LockId),
-    /// Acquire an rwlock as a reader; waits while a writer holds it or waits for it.
-    ReadLock(LockId),
-    /// Acquire an rwlock as a writer; waits while any task holds it.
-    WriteLock(LockId),
-    /// Release a lock that the task holds.
-    Unlock(LockId),
-    /// Release the lock, wait until the condition is notified, and acquire the lock again.
-    ConditionWait(ConditionId, LockId),
-    /// Wake the task that has waited longest for the condition, if there is one.
-    Notify(ConditionId),
-    /// Wake all tasks that wait for the condition.
-    NotifyAll(ConditionId),
-    /// Wait until the barrier's number of tasks have arrived; then all continue.
-    Barrier(BarrierId),
-    /// Repeat the body: this many times, or forever.
-    Loop(Option<u64>, Program),
-    /// Exit.
-    Exit,
+macro_rules! op {
+    (($workload:ident) $(
+        $(#[$doc:meta])*
+        $variant:ident $(($($key:ident: $type:ty as $operand:ident),+))? { $($column:tt)* }
+    )*) => {
+        /// One operation of a task.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Op {
+            $($(#[$doc])* $variant $(($($type),+))?,)*
+            /// Repeat the body: this many times, or forever.
+            Loop(Option<u64>, Program),
+        }
+    };
 }
+operations!(op);
 
 /// CPU time after which a task in [`Op::Busy`] reads the clock, ns: as rt-app does for its `runtime`.
 pub const BUSY_LOOK_NS: u64 = 32_000;

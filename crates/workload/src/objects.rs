@@ -1,6 +1,6 @@
 //! The objects of a workload, which operations name by index.
 
-use crate::model::{Op, Program, Role, Workload};
+use crate::model::Workload;
 
 /// A kind of object that a workload lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,73 +79,6 @@ impl Workload {
             ObjectKind::Barrier => &self.barriers[index].name,
             ObjectKind::Timer => &self.timers[index].name,
             ObjectKind::Cgroup => &self.cgroups[index].path,
-        }
-    }
-}
-
-/// The objects that an operation itself names, with their indices, borrowed as the operation is.
-macro_rules! objects_of {
-    ($op:expr) => {
-        match $op {
-            Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => {
-                [Some((ObjectKind::Task, task)), None]
-            }
-            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => {
-                [Some((ObjectKind::Pipe, pipe)), None]
-            }
-            Op::Send(queue) | Op::Receive(queue, _) => [Some((ObjectKind::Queue, queue)), None],
-            Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
-                [Some((ObjectKind::Lock, lock)), None]
-            }
-            Op::Notify(index) | Op::NotifyAll(index) => {
-                [Some((ObjectKind::Condition, index)), None]
-            }
-            Op::ConditionWait(index, lock) => {
-                [Some((ObjectKind::Condition, index)), Some((ObjectKind::Lock, lock))]
-            }
-            Op::Barrier(barrier) => [Some((ObjectKind::Barrier, barrier)), None],
-            Op::TimerWait(timer, _) | Op::TimerStart(timer) => {
-                [Some((ObjectKind::Timer, timer)), None]
-            }
-            Op::SetCgroup(index) | Op::SetCgroupWeight(index, _) => {
-                [Some((ObjectKind::Cgroup, index)), None]
-            }
-            Op::Run(_)
-            | Op::RunForever
-            | Op::Touch(_)
-            | Op::Busy(_)
-            | Op::Sleep(_)
-            | Op::Io(_)
-            | Op::Signal(Role::Parent)
-            | Op::WaitChildren
-            | Op::Yield
-            | Op::SetNice(_)
-            | Op::SetPolicy(_)
-            | Op::SetSlice(_)
-            | Op::SetAffinity(_)
-            | Op::Mark(_)
-            | Op::Exit
-            | Op::Loop(..) => [None, None],
-        }
-    };
-}
-
-impl Op {
-    /// The objects that the operation itself names, without those that a loop's body names.
-    pub fn references(&self) -> impl Iterator<Item = (ObjectKind, usize)> + use<> {
-        let objects = objects_of!(self).map(|object| object.map(|(kind, index)| (kind, *index)));
-        objects.into_iter().flatten()
-    }
-}
-
-/// Replaces the index of every object that a program names.
-pub(crate) fn renumber(program: &mut Program, map: &impl Fn(ObjectKind, usize) -> usize) {
-    for op in program {
-        for (kind, index) in objects_of!(&mut *op).into_iter().flatten() {
-            *index = map(kind, *index);
-        }
-        if let Op::Loop(_, body) = op {
-            renumber(body, map);
         }
     }
 }

@@ -4,12 +4,10 @@ use std::fmt::Display;
 
 use crate::bandwidth::Bandwidth;
 use crate::model::{
-    Carrier, Op, PIPE_CAPACITY_DEFAULT, Program, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, Workload,
+    Carrier, Op, PIPE_CAPACITY_DEFAULT, Program, SOCKET_BUFFER_DEFAULT, TaskSpec, Workload,
 };
-use crate::objects::ObjectKind;
 use crate::parse::FORMAT;
-use crate::policy::SchedPolicy;
-use crate::units::{cpus_text, duration_text, quoted, time_text};
+use crate::units::{cpus_text, quoted, time_text};
 use crate::walk::forked;
 
 /// Columns after which a program is broken into lines.
@@ -147,9 +145,6 @@ fn program_text(workload: &Workload, program: &Program, depth: usize, used: usiz
 /// One operation; `depth` is given where a loop's body may be broken into lines.
 fn op_text(workload: &Workload, op: &Op, depth: Option<usize>) -> String {
     match op {
-        Op::WaitChildren => "\"wait\"".to_owned(),
-        Op::Yield => "\"yield\"".to_owned(),
-        Op::Exit => "\"exit\"".to_owned(),
         Op::Loop(times, body) => {
             let body = match depth {
                 Some(depth) => program_text(workload, body, depth, 2 * depth + 24),
@@ -158,82 +153,9 @@ fn op_text(workload: &Workload, op: &Op, depth: Option<usize>) -> String {
             let times = times.map_or(String::new(), |times| format!(", times = {times}"));
             format!("{{ loop = {body}{times} }}")
         }
-        op => {
-            let (word, value) = word_and_value(workload, op);
-            format!("{{ {word} = {value} }}")
-        }
-    }
-}
-
-fn policy_text(policy: SchedPolicy) -> String {
-    let name = quoted(policy.word());
-    match policy.priority() {
-        None => name,
-        Some(priority) => format!("{{ name = {name}, priority = {priority} }}"),
-    }
-}
-
-/// The word and the value of an operation that is a table and no loop.
-fn word_and_value(workload: &Workload, op: &Op) -> (&'static str, String) {
-    let name = |kind, index| quoted(workload.name_of(kind, index));
-    let pipe = |index, bytes| match (name(ObjectKind::Pipe, index), bytes) {
-        (pipe, 1) => pipe,
-        (pipe, bytes) => format!("{{ pipe = {pipe}, bytes = {bytes} }}"),
-    };
-    let duration = |duration| format!("\"{}\"", duration_text(duration));
-    match *op {
-        Op::Run(length) => ("run", duration(length)),
-        Op::Touch(bytes) => ("touch", bytes.to_string()),
-        Op::Sleep(length) => ("sleep", duration(length)),
-        Op::Io(length) => ("io", duration(length)),
-        Op::Busy(length) => ("busy", duration(length)),
-        Op::TimerWait(timer, period_ns) if period_ns == workload.timers[timer].period_ns => {
-            ("timer", name(ObjectKind::Timer, timer))
-        }
-        Op::TimerWait(timer, period_ns) => {
-            let (name, period) = (name(ObjectKind::Timer, timer), time_value(period_ns));
-            ("timer", format!("{{ name = {name}, period = {period} }}"))
-        }
-        Op::TimerStart(timer) => ("timer_start", name(ObjectKind::Timer, timer)),
-        Op::PipeWrite(index, bytes) => ("write", pipe(index, bytes)),
-        Op::PipeRead(index, bytes) => ("read", pipe(index, bytes)),
-        Op::Send(queue) => ("send", name(ObjectKind::Queue, queue)),
-        Op::Receive(queue, 1) => ("receive", name(ObjectKind::Queue, queue)),
-        Op::Receive(queue, count) => {
-            let queue = name(ObjectKind::Queue, queue);
-            ("receive", format!("{{ queue = {queue}, count = {count} }}"))
-        }
-        Op::Signal(Role::All(group)) => ("signal", name(ObjectKind::Task, group)),
-        Op::Signal(Role::One(group, number)) => {
-            ("signal", quoted(&format!("{}/{number}", workload.tasks[group].name)))
-        }
-        Op::Signal(Role::Parent) => ("signal", quoted("parent")),
-        Op::Fork(group) => ("fork", name(ObjectKind::Task, group)),
-        Op::SetNice(nice) => ("nice", nice.to_string()),
-        Op::SetPolicy(policy) => ("policy", policy_text(policy)),
-        Op::SetSlice(ns) => ("slice", time_value(ns)),
-        Op::SetAffinity(ref cpus) => ("cpus", format!("\"{}\"", cpus_text(cpus))),
-        Op::SetCgroup(cgroup) => ("cgroup", name(ObjectKind::Cgroup, cgroup)),
-        Op::SetCgroupWeight(cgroup, weight) => {
-            let cgroup = name(ObjectKind::Cgroup, cgroup);
-            ("weight", format!("{{ cgroup = {cgroup}, weight = {weight} }}"))
-        }
-        Op::Mark(ref text) => ("mark", quoted(text)),
-        Op::Lock(lock) => ("lock", name(ObjectKind::Lock, lock)),
-        Op::ReadLock(lock) => ("read_lock", name(ObjectKind::Lock, lock)),
-        Op::WriteLock(lock) => ("write_lock", name(ObjectKind::Lock, lock)),
-        Op::Unlock(lock) => ("unlock", name(ObjectKind::Lock, lock)),
-        Op::ConditionWait(condition, lock) => {
-            let (cond, lock) =
-                (name(ObjectKind::Condition, condition), name(ObjectKind::Lock, lock));
-            ("wait", format!("{{ cond = {cond}, lock = {lock} }}"))
-        }
-        Op::Notify(condition) => ("notify", name(ObjectKind::Condition, condition)),
-        Op::NotifyAll(condition) => ("notify_all", name(ObjectKind::Condition, condition)),
-        Op::Barrier(barrier) => ("barrier", name(ObjectKind::Barrier, barrier)),
-        Op::RunForever => ("run", quoted("forever")),
-        Op::WaitChildren | Op::Yield | Op::Exit | Op::Loop(..) => {
-            unreachable!("`op_text` writes the operations that are no table, and loops")
-        }
+        op => match (op.word(), op.value_text(workload)) {
+            (word, None) => format!("\"{word}\""),
+            (word, Some(value)) => format!("{{ {word} = {value} }}"),
+        },
     }
 }

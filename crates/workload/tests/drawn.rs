@@ -88,49 +88,17 @@ fn operations(program: &Program, features: &mut Vec<&'static str>) {
     for op in program {
         let feature = match op {
             Op::Run(length) if length.bounds().0 < length.bounds().1 => "random run",
-            Op::Run(_) => "run",
-            Op::Touch(_) => "touch",
-            Op::RunForever => "run forever",
-            Op::Busy(_) => "busy",
             Op::Sleep(length) if length.bounds().0 < length.bounds().1 => "random sleep",
-            Op::Sleep(_) => "sleep",
-            Op::Io(_) => "io",
-            Op::TimerWait(..) => "timer wait",
-            Op::TimerStart(_) => "timer start",
-            Op::PipeWrite(..) => "write",
-            Op::PipeRead(..) => "read",
-            Op::Send(_) => "send",
-            Op::Receive(..) => "receive",
+            Op::RunForever => "run forever",
             Op::Signal(Role::All(_)) => "signal all",
             Op::Signal(Role::One(..)) => "signal one",
             Op::Signal(Role::Parent) => "signal parent",
-            Op::Fork(_) => "fork",
             Op::WaitChildren => "wait for children",
-            Op::Yield => "yield",
-            Op::SetNice(_) => "set nice",
-            Op::SetPolicy(_) => "set policy",
-            Op::SetSlice(_) => "set slice",
-            Op::SetAffinity(_) => "set affinity",
-            Op::SetCgroup(_) => "set cgroup",
-            Op::SetCgroupWeight(..) => "set weight",
-            Op::Mark(_) => "mark",
-            Op::Lock(_) => "lock",
-            Op::ReadLock(_) => "read lock",
-            Op::WriteLock(_) => "write lock",
-            Op::Unlock(_) => "unlock",
-            Op::ConditionWait(..) => "wait for a condition",
-            Op::Notify(_) => "notify",
-            Op::NotifyAll(_) => "notify all",
-            Op::Barrier(_) => "barrier",
-            Op::Loop(None, body) => {
+            Op::Loop(times, body) => {
                 operations(body, features);
-                "endless loop"
+                if times.is_none() { "endless loop" } else { "counted loop" }
             }
-            Op::Loop(Some(_), body) => {
-                operations(body, features);
-                "counted loop"
-            }
-            Op::Exit => "exit",
+            op => op.word(),
         };
         features.push(feature);
     }

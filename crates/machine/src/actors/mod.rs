@@ -26,7 +26,6 @@ mod channel;
 mod charge;
 mod check;
 mod code;
-mod compile;
 mod effect;
 mod engine;
 mod error;

@@ -3,8 +3,7 @@
 use fairground_workload::{Duration, Workload};
 
 use super::actor::{Actor, Frame, ListId, Phase, WaitLink};
-use super::code::Code;
-use super::compile::compile;
+use super::code::{Code, compile};
 use super::effect::{ActorId, AffinityId, Effect, Need};
 use super::error::ActorError;
 use super::lock::LockState;

@@ -138,30 +138,8 @@ impl Plan {
                         help: "run it in the simulator".to_owned(),
                     });
                 }
-                Op::RunForever
-                | Op::Sleep(_)
-                | Op::TimerWait(..)
-                | Op::TimerStart(_)
-                | Op::Send(_)
-                | Op::Receive(..)
-                | Op::Signal(_)
-                | Op::WaitChildren
-                | Op::Yield
-                | Op::SetNice(_)
-                | Op::SetPolicy(_)
-                | Op::SetSlice(_)
-                | Op::SetAffinity(_)
-                | Op::SetCgroup(_)
-                | Op::SetCgroupWeight(..)
-                | Op::Lock(_)
-                | Op::ReadLock(_)
-                | Op::WriteLock(_)
-                | Op::Unlock(_)
-                | Op::ConditionWait(..)
-                | Op::Notify(_)
-                | Op::NotifyAll(_)
-                | Op::Barrier(_)
-                | Op::Exit => {}
+                // Its execution needs nothing that is made before the first fork.
+                _ => {}
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::store::Store;
 use crate::limits::CHECK_TASKS_MAX;
 use crate::model::{Op, Program, Role, Workload};
+use crate::operations::Pace;
 
 /// Operations that a task executes before other tasks that are due at the same time execute theirs.
 const STEPS_AT_ONCE_MAX: u32 = 64;
@@ -250,16 +251,7 @@ impl<'w> Execution<'w> {
 
     fn execute(&mut self, task: usize, op: &'w Op) {
         match op {
-            Op::Run(duration) | Op::Busy(duration) => {
-                let rest = self.rest(task).unwrap_or(duration.bounds().0);
-                let until_ns = self.now_ns.saturating_add(rest);
-                self.tasks[task].state = State::Running { until_ns };
-                self.due(task, until_ns);
-            }
             Op::RunForever => self.tasks[task].state = State::Forever,
-            // Each task has a device of its own, like a CPU.
-            Op::Sleep(duration) | Op::Io(duration) => self.sleep(task, duration.bounds().0),
-            Op::TimerWait(_, period_ns) => self.sleep(task, *period_ns),
             Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
             Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),
             Op::Send(queue) => self.give(task, Wait::Capacity(*queue), 1),
@@ -289,18 +281,20 @@ impl<'w> Execution<'w> {
                 self.tasks[task].frames.push(Frame::new(body, iterations_left, false));
             }
             Op::Exit => self.end(task),
-            Op::WaitChildren
-            | Op::Yield
-            | Op::TimerStart(_)
-            | Op::SetNice(_)
-            | Op::SetPolicy(_)
-            | Op::SetSlice(_)
-            | Op::SetAffinity(_)
-            | Op::SetCgroup(_)
-            | Op::SetCgroupWeight(..)
-            | Op::Touch(_)
-            | Op::Mark(_) => self.advance(task),
+            op => match op.effect(self.workload).pace {
+                // Each task has a device of its own, like a CPU.
+                Pace::Sleeps(length) => self.sleep(task, length.bounds().0),
+                Pace::Computes(length) => self.compute(task, length.bounds().0),
+                // A wait of which nothing is known here is over at once.
+                Pace::AtOnce | Pace::Waits => self.advance(task),
+            },
         }
+    }
+
+    fn compute(&mut self, task: usize, time_ns: u64) {
+        let until_ns = self.now_ns.saturating_add(self.rest(task).unwrap_or(time_ns));
+        self.tasks[task].state = State::Running { until_ns };
+        self.due(task, until_ns);
     }
 
     pub(super) fn rest(&self, task: usize) -> Option<u64> {

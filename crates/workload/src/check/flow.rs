@@ -1,6 +1,5 @@
 //! The flow of each program: loops without time, unreachable operations, waits that no task can end.
 
-use super::effect::effect;
 use crate::limits::TIMELESS_ITERATIONS_MAX;
 use crate::model::{Op, Program, Role, Workload};
 use crate::objects::ObjectKind;
@@ -42,7 +41,7 @@ fn timeless_iterations(workload: &Workload, times: Option<u64>, body: &Program) 
                 0 => return 0,
                 iterations => inner = inner.max(iterations),
             },
-            op if effect(workload, op).takes_time => return 0,
+            op if op.effect(workload).takes_time() => return 0,
             _ => {}
         }
     }

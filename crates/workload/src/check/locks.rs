@@ -1,6 +1,5 @@
 //! The locks that a task holds at each operation. A program has no branches, so this is known before it runs.
 
-use super::effect::effect;
 use crate::limits::LOCKS_HELD_MAX;
 use crate::model::{LockId, LockKind, Op, Program, Workload};
 use crate::spans::{Finding, Subject};
@@ -67,7 +66,7 @@ impl Walk<'_> {
                 )),
                 None => Ok(()),
             },
-            op => match (effect(self.workload, op).may_sleep, self.atomic()) {
+            op => match (op.effect(self.workload).forbidden, self.atomic()) {
                 (Some(what), Some((lock, taken))) => Err(self.problem(
                     format!("{what} while the task holds the spin lock `{}`", self.name(lock)),
                     "release it first: a task that holds a spin lock is inside the kernel and may not sleep",

@@ -1,7 +1,6 @@
 //! The checks of a workload: values and references, the flow of each program, forks, and cyclic waits.
 
 mod cycle;
-mod effect;
 mod execution;
 mod flow;
 mod forks;

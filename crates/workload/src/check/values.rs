@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::cgroups::{list_problems, weight_problem};
+use crate::cgroups::list_problems;
 use crate::limits::{
-    AMOUNT_MAX, CPU_MAX, GROUPS_MAX, LOOP_DEPTH_MAX, NAME_CHARS_MAX, OBJECTS_MAX, OPERATIONS_MAX,
+    AMOUNT_MAX, GROUPS_MAX, LOOP_DEPTH_MAX, NAME_CHARS_MAX, OBJECTS_MAX, OPERATIONS_MAX,
     SOCKET_BUFFER_MIN, TASKS_MAX, TIME_MAX_NS,
 };
-use crate::model::{Carrier, CpuList, Duration, Op, Pipe, Queue, Role, TaskSpec, Workload};
+use crate::model::{Carrier, Op, Pipe, Queue, TaskSpec, Workload};
 use crate::objects::ObjectKind;
+use crate::operations::operand::{Cpus, Period, Problem};
 use crate::spans::{Finding, Subject};
 use crate::walk::{OpPath, each_op};
-
-/// The problem with a value, and the remedy.
-type Problem = (String, &'static str);
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
@@ -125,17 +123,13 @@ fn object_problems(workload: &Workload, kind: ObjectKind, index: usize) -> Vec<P
                 format!("the barrier `{}` has the count 0", workload.barriers[index].name);
             vec![(message, "write a `count` from 1")]
         }
-        ObjectKind::Timer if !is_period(workload.timers[index].period_ns) => {
+        ObjectKind::Timer if !Period::is_valid(workload.timers[index].period_ns) => {
             let timer = &workload.timers[index];
             let message = format!("timer `{}` has a period of {} ns", timer.name, timer.period_ns);
             vec![(message, "write a period above 0, as in `period = \"1ms\"`")]
         }
         _ => Vec::new(),
     }
-}
-
-fn is_period(ns: u64) -> bool {
-    ns > 0 && ns <= TIME_MAX_NS
 }
 
 fn pipe_problems(pipe: &Pipe) -> Vec<Problem> {
@@ -180,8 +174,8 @@ fn task_problems(workload: &Workload, task: &TaskSpec) -> Vec<Problem> {
     if let Some((message, help)) = task.policy.problem() {
         problems.push((format!("task `{name}`: {message}"), help));
     }
-    if let Some(message) = task.cpus.as_ref().and_then(cpus_problem) {
-        problems.push((format!("task `{name}`: {message}"), "write `cpus` as in \"0-3,8\""));
+    if let Some(message) = task.cpus.as_ref().and_then(Cpus::wrong) {
+        problems.push((format!("task `{name}`: {message}"), Cpus::HELP));
     }
     if task.cgroup.is_some_and(|cgroup| cgroup >= workload.cgroups.len()) {
         let message = format!("task `{name}` is in a cgroup that does not exist");
@@ -197,20 +191,6 @@ fn task_problems(workload: &Workload, task: &TaskSpec) -> Vec<Problem> {
     problems
 }
 
-fn cpus_problem(cpus: &CpuList) -> Option<String> {
-    if cpus.0.is_empty() {
-        return Some("the list of CPUs is empty".into());
-    }
-    let mut next = 0;
-    for &(first, last) in &cpus.0 {
-        if first > last || first < next || last > CPU_MAX {
-            return Some(format!("the CPUs {first}-{last} are not in order or above {CPU_MAX}"));
-        }
-        next = last + 1;
-    }
-    None
-}
-
 fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
     if path.path.len() > LOOP_DEPTH_MAX + 1 {
         return Some((
@@ -222,81 +202,8 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
         let message = format!("there is no {} number {index}", kind.word());
         return Some((message, "refer to what the workload declares"));
     }
-    operand_problem(workload, op)
-}
-
-fn operand_problem(workload: &Workload, op: &Op) -> Option<Problem> {
-    const FORM: &str = "write a time from 0 to TIME_MAX_NS, 1000000 s; a range from short to long";
-    match op {
-        Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. })
-        | Op::Busy(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
-            Some(("a run of 0 does nothing".into(), "write a time above 0, or remove it"))
-        }
-        Op::Run(duration) | Op::Busy(duration) | Op::Sleep(duration) | Op::Io(duration) => {
-            let (low, high) = duration.bounds();
-            (low > high || high > TIME_MAX_NS).then(|| ("the time is out of range".into(), FORM))
-        }
-        Op::TimerWait(_, ns) if !is_period(*ns) => {
-            Some(("the period is out of range".into(), "write a period above 0, as in \"1ms\""))
-        }
-        Op::PipeWrite(_, bytes) | Op::PipeRead(_, bytes) => amount(*bytes, "bytes"),
-        Op::Receive(_, count) => amount(u64::from(*count), "messages"),
-        Op::Signal(Role::One(task, number)) if *number >= workload.tasks[*task].count => {
-            let TaskSpec { name, count, .. } = &workload.tasks[*task];
-            let message = format!(
-                "there is no task {name}/{number}: the group has {count} and counts from 0"
-            );
-            Some((message, "write a smaller number, or a larger `count`"))
-        }
-        Op::SetNice(nice) if !(-20..=19).contains(nice) => {
-            Some((format!("nice {nice} is out of range"), "write a value from -20 to 19"))
-        }
-        Op::SetPolicy(policy) => policy.problem(),
-        Op::SetSlice(ns) if *ns > TIME_MAX_NS => {
-            Some(("the slice is longer than TIME_MAX_NS".to_owned(), "write a shorter one"))
-        }
-        Op::SetAffinity(cpus) => {
-            cpus_problem(cpus).map(|message| (message, "write `cpus` as in \"0-3,8\""))
-        }
-        Op::SetCgroupWeight(0, _) => Some((
-            "the root cgroup has no weight: it has no siblings".into(),
-            "set the weight of a cgroup below it",
-        )),
-        Op::SetCgroupWeight(_, weight) => weight_problem(*weight),
-        Op::Mark(text) if text.chars().any(char::is_control) => {
-            Some((format!("the mark {text:?} has a control character in it"), "use plain text"))
-        }
-        Op::Loop(times, body) => {
-            let empty = *times == Some(0) || body.is_empty();
-            let help = "put operations into it and let it iterate at least once, or remove it";
-            empty.then(|| ("the loop does nothing".into(), help))
-        }
-        Op::RunForever
-        | Op::Touch(_)
-        | Op::TimerWait(..)
-        | Op::TimerStart(_)
-        | Op::Send(_)
-        | Op::Signal(_)
-        | Op::Fork(_)
-        | Op::WaitChildren
-        | Op::Yield
-        | Op::SetNice(_)
-        | Op::SetSlice(_)
-        | Op::SetCgroup(_)
-        | Op::Mark(_)
-        | Op::Lock(_)
-        | Op::ReadLock(_)
-        | Op::WriteLock(_)
-        | Op::Unlock(_)
-        | Op::ConditionWait(..)
-        | Op::Notify(_)
-        | Op::NotifyAll(_)
-        | Op::Barrier(_)
-        | Op::Exit => None,
-    }
-}
-
-fn amount(amount: u64, what: &str) -> Option<Problem> {
-    let bad = amount == 0 || amount > AMOUNT_MAX;
-    bad.then(|| (format!("{amount} {what} is out of range"), "write a number from 1 to 4294967296"))
+    let Op::Loop(times, body) = op else { return op.operand_problem(workload) };
+    let is_empty = *times == Some(0) || body.is_empty();
+    let help = "put operations into it and let it iterate at least once, or remove it";
+    is_empty.then(|| ("the loop does nothing".into(), help))
 }

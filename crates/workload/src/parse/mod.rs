@@ -3,6 +3,7 @@
 
 mod fields;
 mod objects;
+mod operands;
 mod policy;
 mod program;
 
