@@ -14,6 +14,7 @@ mod cfs_groups;
 mod cfs_laws;
 mod cfs_releases;
 mod cfs_rules;
+mod circles;
 mod compared_recordings;
 mod containers;
 mod determinism;

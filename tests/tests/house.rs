@@ -89,7 +89,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace").to_owned()
 }
 
-fn files_below(dir: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+pub(crate) fn files_below(dir: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> =
         fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
     entries.sort();

@@ -5,8 +5,9 @@ use fairground_suggest::nearest;
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
 use fairground_workload::{Bandwidth, SchedPolicy, TextError, parse_cpus};
 
+use crate::cgroup::{CgroupRef, Cgroups, Control};
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, Cgroups, Control, Hotplug, Kernel};
+use crate::kernel::{Hotplug, Kernel};
 use crate::settings::{Meanings, Patch, switch};
 use crate::{MachineError, Policy, Setting, SettingError, Topology};
 

@@ -1,14 +1,8 @@
-//! Sets of CPUs, and the idle tracking of the sched_ext core.
-
-mod idle_cpus;
-mod spans;
+//! Sets of CPUs.
 
 use fairground_workload::CpuList;
 
 use crate::abi::MAX_CPUS;
-
-pub(crate) use idle_cpus::{IdleCpus, SelectCpu};
-use spans::Spans;
 
 /// 64-bit words of a CPU mask.
 pub(crate) const MASK_WORDS: usize = (MAX_CPUS / 64) as usize;
@@ -16,7 +10,7 @@ pub(crate) const MASK_WORDS: usize = (MAX_CPUS / 64) as usize;
 /// A set of CPUs with the layout of the kernel's `struct cpumask`: CPU `n` is bit `n % 64` of word `n / 64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CpuMask {
-    words: [u64; MASK_WORDS],
+    pub(crate) words: [u64; MASK_WORDS],
 }
 
 impl CpuMask {

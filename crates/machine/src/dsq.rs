@@ -18,6 +18,17 @@ const NONE: u32 = u32::MAX;
 /// User queue numbers below this are found by an index, others in a tree.
 const DIRECT_IDS: u64 = 4096;
 
+/// The target of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DsqRef {
+    /// The local queue of a CPU.
+    Local(u32),
+    /// The global queue of a node.
+    Global(u32),
+    /// A queue that the program made, with its identifier.
+    User(Dsq, u64),
+}
+
 /// A queue of the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Dsq(pub(crate) u32);

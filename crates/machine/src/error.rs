@@ -51,3 +51,13 @@ fn breach(violation: &Violation) -> &'static str {
         _ => "the simulator broke its own rule (please report it with the command line) ",
     }
 }
+
+/// Why a setup cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {problem}")]
+pub struct SetupError {
+    /// The map or program.
+    pub what: String,
+    /// The fault, and the remedy.
+    pub problem: String,
+}

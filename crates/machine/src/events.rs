@@ -57,19 +57,19 @@ pub(crate) const SLOT_BITS: u32 = 24;
 
 /// Time, then order of arming; the slot in the low bits never decides, for every arming has its own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct QueuedEvent {
     time_ns: u64,
     sequence_slot: u64,
 }
 
-impl Entry {
+impl QueuedEvent {
     fn slot(self) -> usize {
         (self.sequence_slot & ((1 << SLOT_BITS) - 1)) as usize
     }
 }
 
-impl Keyed for Entry {
-    const LAST: Entry = Entry { time_ns: u64::MAX, sequence_slot: u64::MAX };
+impl Keyed for QueuedEvent {
+    const LAST: QueuedEvent = QueuedEvent { time_ns: u64::MAX, sequence_slot: u64::MAX };
 
     /// As one number, so that a comparison is two instructions and no branch.
     #[inline]
@@ -81,7 +81,7 @@ impl Keyed for Entry {
 /// The event queue.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    heap: Heap<Entry>,
+    heap: Heap<QueuedEvent>,
     /// Per slot: its place in the heap, or [`UNARMED`].
     places: Vec<u32>,
     cpus: u32,
@@ -151,14 +151,15 @@ impl EventQueue {
             self.armings < 1 << (64 - SLOT_BITS),
             "a run of 2^40 armings is too long for one event queue"
         );
-        let entry = Entry { time_ns, sequence_slot: self.armings << SLOT_BITS | index as u64 };
+        let entry =
+            QueuedEvent { time_ns, sequence_slot: self.armings << SLOT_BITS | index as u64 };
         if self.hole && self.places[index] != UNARMED && entry.key() < self.heap.at(ROOT).key() {
             // Armed for a time before the last event's, which the hole's entry could not stand above.
             self.fill_hole();
         }
         let places = &mut self.places;
         let standing = places[index];
-        let put = |entry: Entry, place| places[entry.slot()] = place as u32;
+        let put = |entry: QueuedEvent, place| places[entry.slot()] = place as u32;
         match standing {
             UNARMED if std::mem::take(&mut self.hole) => self.heap.replace(ROOT, entry, put),
             UNARMED => self.heap.push(entry, put),

@@ -12,6 +12,7 @@
 
 pub mod abi;
 pub mod actors;
+mod cgroup;
 mod changes;
 mod check;
 mod config;
@@ -21,11 +22,13 @@ mod counters;
 mod cpuset;
 mod driven;
 mod dsq;
+mod dump;
 mod error;
 mod events;
 mod exit;
 mod flow;
 mod heap;
+mod idle_cpus;
 mod inspect;
 mod interface;
 mod kernel;
@@ -36,6 +39,7 @@ mod mostly_sorted;
 mod op;
 mod policy;
 pub(crate) use fairground_workload::prng;
+mod real_time;
 mod settings;
 mod setup;
 mod starts;
@@ -48,12 +52,13 @@ pub use config::{MAX_EVENTS_DEFAULT, MachineConfig, SleepTimers, TraceOptions};
 pub use cost::{CostDescription, CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use driven::{Driven, NewTask, Placement, Wake};
-pub use error::MachineError;
+pub use error::{MachineError, SetupError};
 pub use exit::{Dump, Exit, ExitKind, Origin, PastCall, Waiting, WaitingPlace};
 pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use interface::{
-    Feature, KernelAbi, Part, Since, State, UnknownRelease, ops_flags, parts as interface_parts,
+    Feature, InterfacePart, KernelAbi, Since, State, UnknownRelease, ops_flags,
+    parts as interface_parts,
 };
 pub use kernel::PrintedLine;
 pub use machine::{Machine, RunResult};
@@ -62,6 +67,6 @@ pub use settings::{
     Expectation, Meanings, NamedValue, Patch, Setting, SettingError, Unmet, Value, VariableChange,
     VariablePart, Words, is_number, root_of,
 };
-pub use setup::{MapContent, ProgramRun, SavedValue, Setup, SetupError};
+pub use setup::{MapContent, ProgramRun, SavedValue, Setup};
 pub use topology::{CpuPlace, Topology, TopologyError};
 pub use tracing::{TracingProgram, TracingState, tracing_programs};

@@ -7,10 +7,10 @@ use fairground_trace::{EventKind, Label, TaskState, Trace};
 use fairground_workload::{SchedPolicy, Workload};
 
 use crate::actors::{ActorId, Actors, Effect};
+use crate::cgroup::{CgroupRef, Control};
 use crate::changes::{Change, Target, patch};
 use crate::events::{CpuEvent, EventHandle};
-use crate::flow::Step;
-use crate::kernel::{CgroupRef, Control, Kernel, PrintedLine, Slot, Stage, agenda};
+use crate::kernel::{Kernel, PrintedLine, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::starts::{Start, Starts};
 use crate::{Counters, Exit, ExitKind, MachineConfig, MachineError, Policy, Setting, Waiting};
@@ -21,6 +21,9 @@ const STEPS_AT_ONCE_MAX: u32 = 1 << 24;
 
 /// Below this number of tasks the host's caches hold everything.
 const PREPARED_TASKS_MIN: usize = 1024;
+
+/// Result of a step: a trap here is a fault of the machine's own accesses, not of the scheduler's.
+pub(crate) type Step<T = ()> = Result<T, fairground_bpf::Trap>;
 
 /// The result of a run.
 #[derive(Clone, Debug)]

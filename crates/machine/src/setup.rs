@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use fairground_bpf::{Image, Instance, MapKind};
 
+use crate::error::SetupError;
 use crate::kernel::Kernel;
 use crate::tracing::Tracing;
 use crate::{MachineError, Policy};
@@ -108,16 +109,6 @@ pub struct MapContent {
     pub offset: u64,
     /// The bytes to write there.
     pub bytes: Vec<u8>,
-}
-
-/// Why a setup cannot be done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {problem}")]
-pub struct SetupError {
-    /// The map or program.
-    pub what: String,
-    /// The fault, and the remedy.
-    pub problem: String,
 }
 
 /// The same by numbers.

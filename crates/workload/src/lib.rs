@@ -38,9 +38,9 @@ pub use diagnostic::{Diagnostic, WorkloadError};
 pub use drawn::{DRAWN_CPUS, DRAWN_DURATION_NS, DRAWN_TASKS_MAX, draw, drawn_cpus};
 pub use library::from_spec;
 pub use model::{
-    BUSY_LOOK_NS, Barrier, BarrierId, Carrier, CgroupId, Condition, ConditionId, CpuList, Duration,
-    Lock, LockId, LockKind, LockModel, Op, PIPE_CAPACITY_DEFAULT, Pipe, PipeId, Program, Queue,
-    QueueId, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, TimerId, Workload,
+    BUSY_LOOK_NS, Barrier, BarrierId, Carrier, CgroupId, Condition, ConditionId, Lock, LockId,
+    LockKind, LockModel, Op, PIPE_CAPACITY_DEFAULT, Pipe, PipeId, Program, Queue, QueueId, Role,
+    SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, TimerId, Workload,
 };
 pub use objects::ObjectKind;
 pub use parse::{FORMAT, parse};
@@ -51,5 +51,5 @@ pub use rt_app::{
     IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RtApp, RtAppText, parse_rt_app,
     to_rt_app,
 };
-pub use units::{TextError, parse_cpus, parse_time};
+pub use units::{CpuList, Duration, TextError, parse_cpus, parse_time};
 pub use write::to_toml;

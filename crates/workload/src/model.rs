@@ -3,31 +3,7 @@
 use crate::cgroups::Cgroup;
 use crate::operations::table::operations;
 use crate::policy::SchedPolicy;
-
-/// A duration of an operation, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duration {
-    /// Constant, ns.
-    Fixed(u64),
-    /// Uniform in `low..=high`.
-    Uniform {
-        /// Smallest, ns.
-        low: u64,
-        /// Largest, ns.
-        high: u64,
-    },
-}
-
-impl Duration {
-    /// The shortest and the longest value, ns.
-    #[inline]
-    pub fn bounds(self) -> (u64, u64) {
-        match self {
-            Duration::Fixed(ns) => (ns, ns),
-            Duration::Uniform { low, high } => (low, high),
-        }
-    }
-}
+use crate::units::{CpuList, Duration};
 
 /// An index into [`Workload::tasks`].
 pub type TaskSpecId = usize;
@@ -46,30 +22,6 @@ pub type TimerId = usize;
 
 /// An index into [`Workload::cgroups`]; 0 is the root.
 pub type CgroupId = usize;
-
-/// Inclusive ranges of CPU numbers, sorted, not overlapping.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct CpuList(pub Vec<(u32, u32)>);
-
-impl CpuList {
-    /// One CPU.
-    pub(crate) fn one(cpu: u32) -> Self {
-        Self(vec![(cpu, cpu)])
-    }
-
-    /// The union of ranges in any order, each from its first CPU to its last.
-    pub fn of(mut ranges: Vec<(u32, u32)>) -> Self {
-        ranges.sort_unstable();
-        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
-        for (first, last) in ranges {
-            match merged.last_mut() {
-                Some(previous) if first <= previous.1 + 1 => previous.1 = previous.1.max(last),
-                _ => merged.push((first, last)),
-            }
-        }
-        Self(merged)
-    }
-}
 
 /// The receiver of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,56 @@
-//! Durations, lists of CPUs, and quoted strings as text.
+//! Durations and lists of CPUs, and their texts; quoted strings.
 
 use crate::diagnostic::suggestion;
 use crate::limits::{CPU_MAX, TIME_MAX_NS};
-use crate::model::{CpuList, Duration};
+
+/// A duration of an operation, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duration {
+    /// Constant, ns.
+    Fixed(u64),
+    /// Uniform in `low..=high`.
+    Uniform {
+        /// Smallest, ns.
+        low: u64,
+        /// Largest, ns.
+        high: u64,
+    },
+}
+
+impl Duration {
+    /// The shortest and the longest value, ns.
+    #[inline]
+    pub fn bounds(self) -> (u64, u64) {
+        match self {
+            Duration::Fixed(ns) => (ns, ns),
+            Duration::Uniform { low, high } => (low, high),
+        }
+    }
+}
+
+/// Inclusive ranges of CPU numbers, sorted, not overlapping.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CpuList(pub Vec<(u32, u32)>);
+
+impl CpuList {
+    /// One CPU.
+    pub(crate) fn one(cpu: u32) -> Self {
+        Self(vec![(cpu, cpu)])
+    }
+
+    /// The union of ranges in any order, each from its first CPU to its last.
+    pub fn of(mut ranges: Vec<(u32, u32)>) -> Self {
+        ranges.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+        for (first, last) in ranges {
+            match merged.last_mut() {
+                Some(previous) if first <= previous.1 + 1 => previous.1 = previous.1.max(last),
+                _ => merged.push((first, last)),
+            }
+        }
+        Self(merged)
+    }
+}
 
 /// Why a text is not a valid value.
 #[derive(Clone, Debug, PartialEq, Eq)]

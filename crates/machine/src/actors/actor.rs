@@ -33,7 +33,7 @@ pub(super) enum Phase {
 
 /// The part of an operation that its system call carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum CallPart {
     /// The operation itself, or the wait for it.
     Whole,
     /// The wake-up of others: what concerns the actor itself was done in user mode.
@@ -45,7 +45,7 @@ pub(super) enum Part {
 pub(super) struct Frame {
     pub(super) pc: u32,
     pub(super) phase: Phase,
-    pub(super) part: Part,
+    pub(super) part: CallPart,
     /// It has waited for another actor in this operation.
     pub(super) has_waited: bool,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
@@ -61,7 +61,7 @@ impl Frame {
         Frame {
             pc,
             phase: Phase::Start,
-            part: Part::Whole,
+            part: CallPart::Whole,
             has_waited: false,
             progress: 0,
             left_ns: 0,

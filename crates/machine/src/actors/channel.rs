@@ -28,12 +28,12 @@ const LINEAR_BYTES_MAX: u64 = 4 * PAGE_BYTES - SHARED_INFO_BYTES;
 #[derive(Clone, Debug)]
 pub(super) enum Channel {
     Pipe(PipeRing),
-    Socket(Stream),
+    Socket(SocketBuffer),
 }
 
 /// The messages of one direction of a socket.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(super) struct SocketBuffer {
     /// `sk_sndbuf`.
     buffer: u64,
     /// The unread bytes of each, and its `truesize`.
@@ -66,7 +66,7 @@ impl Channel {
     pub(super) fn new(pipe: &Pipe) -> Channel {
         match pipe.carrier {
             Carrier::Pipe => Channel::Pipe(PipeRing::new(pipe.capacity)),
-            Carrier::Socket => Channel::Socket(Stream {
+            Carrier::Socket => Channel::Socket(SocketBuffer {
                 buffer: pipe.capacity,
                 messages: VecDeque::new(),
                 charged: 0,
@@ -128,7 +128,7 @@ impl Channel {
     }
 }
 
-impl Stream {
+impl SocketBuffer {
     fn put(&mut self, bytes: u64) -> u64 {
         let size_max = (self.buffer / 2).saturating_sub(CACHE_LINE_BYTES).max(1);
         let mut left = bytes;

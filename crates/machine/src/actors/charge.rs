@@ -1,6 +1,6 @@
 //! The CPU time that an actor pays for kernel work: system calls, the bytes that they copy, fork and exit.
 
-use super::actor::{ListId, Part, Phase};
+use super::actor::{CallPart, ListId, Phase};
 use super::code::Step;
 use super::effect::Need;
 use super::state::Actors;
@@ -48,7 +48,7 @@ impl Actors {
 
     /// Begins the system call in which an operation wakes others.
     pub(super) fn enter_to_wake(&mut self, id: u32, step: Step) -> Option<Need> {
-        self.actors[id as usize].frame().part = Part::Wake;
+        self.actors[id as usize].frame().part = CallPart::Wake;
         self.call_again(id);
         self.enter(id, step)
     }

@@ -344,8 +344,15 @@ impl Actors {
                 effects.push(effect);
                 self.finish(id)
             }
-            // None of the others is a system call.
-            _ => self.finish(id),
+            // No system calls.
+            Step::Run(_)
+            | Step::RunForever
+            | Step::Touch { .. }
+            | Step::Mark { .. }
+            | Step::LoopEnter { .. }
+            | Step::LoopBack { .. }
+            | Step::Jump(_)
+            | Step::Return => self.finish(id),
         };
         Ok(need)
     }

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use fairground_workload::LockKind;
 
-use super::actor::{Part, Phase, WaitLink};
+use super::actor::{CallPart, Phase, WaitLink};
 use super::code::Step;
 use super::effect::{ActorId, Effect, Need};
 use super::error::ActorError;
@@ -253,7 +253,7 @@ impl Actors {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Need>, Box<ActorError>> {
-        if self.actors[id as usize].frame().part == Part::Whole && !self.holds(id, lock) {
+        if self.actors[id as usize].frame().part == CallPart::Whole && !self.holds(id, lock) {
             let name = &self.locks[lock as usize].name;
             let problem = format!("releases the lock `{name}`, which it does not hold");
             return Err(self.misuse(id, problem, now_ns));
@@ -298,7 +298,7 @@ impl Actors {
         let kind = state.kind;
         self.leave_section(id, kind, effects);
         if wakes {
-            self.actors[id as usize].frame().part = Part::Wake;
+            self.actors[id as usize].frame().part = CallPart::Wake;
         }
         !wakes
     }

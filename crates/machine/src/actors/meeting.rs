@@ -5,7 +5,7 @@
 //! It wakes those that have waited longest, and each of them then competes for the lock as any other. A notification
 //! without a waiter is lost. There are no spurious wake-ups.
 
-use super::actor::{Frame, Part};
+use super::actor::{CallPart, Frame};
 use super::code::Step;
 use super::effect::{Effect, Need};
 use super::error::ActorError;
@@ -44,7 +44,7 @@ impl Actors {
     /// Consumes a notification in user mode, or calls the kernel to wait for one.
     fn await_notification(&mut self, id: u32, step: Step, condition: u32) -> Option<Need> {
         let frame = self.actors[id as usize].frame();
-        (frame.progress, frame.part) = (WAITS, Part::Whole);
+        (frame.progress, frame.part) = (WAITS, CallPart::Whole);
         if self.consume(condition) {
             return self.finish(id);
         }
@@ -131,7 +131,7 @@ impl Actors {
     ) -> Option<Need> {
         let list = self.shared.at_barrier(barrier);
         let frame = *self.actors[id as usize].frame();
-        if frame.part == Part::Wake {
+        if frame.part == CallPart::Wake {
             return self.wake_all(id, list, effects);
         }
         if self.shared.barriers[barrier as usize].opened != frame.progress {

@@ -7,7 +7,7 @@
 //! A queue that holds nothing is a rendezvous: a message goes from a sender to a receiver that waits, or the other way
 //! round.
 
-use super::actor::Part;
+use super::actor::CallPart;
 use super::code::Step;
 use super::effect::{ActorId, Effect, Need};
 use super::state::Actors;
@@ -70,7 +70,7 @@ impl Actors {
             effects.push(Effect::Wake { actor: ActorId(receiver), sync });
             return self.finish(id);
         }
-        if self.actors[id as usize].frame().part == Part::Wake {
+        if self.actors[id as usize].frame().part == CallPart::Wake {
             self.wake_first(self.shared.receivers(queue), sync, effects);
             return self.finish(id);
         }
@@ -118,7 +118,7 @@ impl Actors {
             effects.push(Effect::Wake { actor: ActorId(sender), sync });
             return self.received(id);
         }
-        if self.actors[id as usize].frame().part == Part::Wake {
+        if self.actors[id as usize].frame().part == CallPart::Wake {
             self.wake_first(self.shared.senders(queue), sync, effects);
             return self.received(id);
         }

@@ -7,7 +7,7 @@
 use fairground_trace::Call;
 use fairground_workload::LockKind;
 
-use super::actor::{Frame, Part, Phase};
+use super::actor::{CallPart, Frame, Phase};
 use super::code::Step;
 use super::effect::{Effect, FutexOp};
 use super::meeting::releases;
@@ -148,7 +148,7 @@ impl Actors {
 
     /// The system call of a futex that a step is in: as the programs of a workload on a real kernel use futexes.
     fn futex_of(&self, step: Step, frame: &Frame) -> Option<OpenFutex> {
-        let wakes = frame.part == Part::Wake;
+        let wakes = frame.part == CallPart::Wake;
         let wake_or_wait = if wakes { FutexOp::Wake } else { FutexOp::Wait };
         let of_lock = |lock: u32, inherits: FutexOp, other: FutexOp| {
             let op = match self.locks[lock as usize].kind {

@@ -18,7 +18,7 @@ pub(super) struct PresetFile {
 /// A value and its source.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Value {
+pub(super) struct PresetValue {
     pub(super) value: u64,
     pub(super) source: String,
 }
@@ -30,10 +30,10 @@ pub(super) struct Preset {
     /// Time of an instruction on the machine that these costs were measured on, ns; `None`: it does not count them.
     pub(super) instruction_ns: Option<u64>,
     /// For every cost that is not named; without it those have their defaults.
-    pub(super) others: Option<Value>,
+    pub(super) others: Option<PresetValue>,
     /// By name.
     #[serde(default)]
-    pub(super) costs: BTreeMap<String, Value>,
+    pub(super) costs: BTreeMap<String, PresetValue>,
 }
 
 impl PresetFile {

@@ -4,8 +4,9 @@ use fairground_trace::{TaskId, TaskState};
 
 use super::Driven;
 use crate::abi::enq;
-use crate::flow::{Meter, Pick, Step, Sticky, Taker};
+use crate::flow::{Meter, Pick, Step, Sticky};
 use crate::kernel::Slot;
+use crate::real_time::Taker;
 use crate::{Machine, MachineError, Path};
 
 /// `SCX_DEQ_CORE_SCHED_EXEC`.

@@ -6,9 +6,10 @@ use fairground_workload::{CpuList, SchedPolicy};
 use super::Driven;
 use crate::abi::{deq, wake};
 use crate::actors::ActorId;
+use crate::cgroup::CgroupRef;
 use crate::cpuset::CpuMask;
 use crate::flow::{Birth, Step};
-use crate::kernel::{CgroupRef, Slot};
+use crate::kernel::Slot;
 use crate::{Machine, MachineError};
 
 /// A task to be made.

@@ -5,8 +5,9 @@ use fairground_trace::{EventKind, TaskState};
 use super::{Machine, Step};
 use crate::MachineError;
 use crate::actors::{ActorId, Effect, Need};
+use crate::cgroup::CgroupRef;
 use crate::events::{CpuEvent, EventHandle};
-use crate::kernel::{CgroupRef, Slot, Stage};
+use crate::kernel::{Slot, Stage};
 
 impl Machine {
     /// The running task has got what it needed: it executes operations until it needs something again.

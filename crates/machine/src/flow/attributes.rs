@@ -3,12 +3,13 @@
 use fairground_trace::{EventKind, TaskState, cpu_list_text};
 
 use super::enqueue::Sticky;
-use super::{Machine, Step, Taker};
+use super::{Machine, Step};
 use crate::abi::{deq, enq};
 use crate::cpuset::CpuMask;
 use crate::kernel::Slot;
 use crate::layout::offsets::task as field;
 use crate::op::Op;
+use crate::real_time::Taker;
 
 impl Machine {
     /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits

@@ -17,12 +17,12 @@ pub(crate) struct Meter {
 
 /// A function of the scheduler's program that is about to run.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) kind: CallbackKind,
-    pub(super) function: usize,
+pub(crate) struct Invocation {
+    pub(crate) kind: CallbackKind,
+    pub(crate) function: usize,
     /// The task that it is called for.
-    pub(super) subject: Option<Slot>,
-    pub(super) permission: Permission,
+    pub(crate) subject: Option<Slot>,
+    pub(crate) permission: Permission,
 }
 
 impl Machine {
@@ -44,7 +44,7 @@ impl Machine {
             self.tell_left();
         }
         let permission = Permission::of(op, subject.filter(|_| op.is_about_its_task()));
-        let entry = Entry { kind: op.kind(), function, subject, permission };
+        let entry = Invocation { kind: op.kind(), function, subject, permission };
         let what = || format!("ops.{}()", op.name());
         self.kernel.calls_ns += self.kernel.cost.call_ns;
         let (value, _) =
@@ -56,13 +56,13 @@ impl Machine {
     /// executed. A trap ends the scheduler's time in charge: it is not called again, and 0 is returned; one in the
     /// dump, which follows that end, ends the dump. `what` names the function in the message then.
     #[inline]
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &mut self,
-        entry: Entry,
+        entry: Invocation,
         what: impl FnOnce() -> String,
         run: impl FnOnce(&mut Instance<Kernel>, &mut Kernel) -> Result<u64, Trap>,
     ) -> (u64, u64) {
-        let Entry { kind, function, subject, permission } = entry;
+        let Invocation { kind, function, subject, permission } = entry;
         self.kernel.permission = permission;
         self.set_context();
         if kind != CallbackKind::Other {

@@ -6,22 +6,26 @@ use fairground_bpf::{Instance, InstanceConfig, Memory};
 use fairground_trace::{Label, Trace};
 use fairground_workload::Workload;
 
-use super::{Machine, Step, Taker};
+use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::Actors;
+use crate::cgroup::{CgroupRef, Cgroups};
 use crate::changes::{Change, Changes, Target, TaskChange, patch};
 use crate::check::Checker;
-use crate::cpuset::{CpuMask, IdleCpus};
+use crate::cpuset::CpuMask;
 use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
+use crate::idle_cpus::IdleCpus;
 use crate::kernel::{
-    Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Hotplug, Kernel, Kicks, Late, Log, Online, Permission, Rq, RtQueues, Spinners,
-    Tasks, Timers, agenda, residents, state_flags,
+    Caches, CallHistory, Cids, Clock, DirectDispatch, DispatchBuffer, GuestMasks, Hotplug, Kernel,
+    Kicks, Late, Log, Online, Permission, Rq, Spinners, Tasks, Timers, agenda, residents,
+    state_flags,
 };
 use crate::layout::offsets::{self, cgroup, cgroup_init_args, init_task_args, rq as rq_field};
 use crate::op::Op;
 use crate::prng::{Prng, STREAM_SCHEDULER};
+use crate::real_time::RtQueues;
+use crate::real_time::Taker;
 use crate::starts::Starts;
 use crate::tracing::{CONTEXT_BYTES, PATH_BYTES};
 use crate::{Counters, MachineConfig, MachineError, Policy, Setting};

@@ -2,7 +2,8 @@
 
 use super::{Machine, Step};
 use crate::abi::{self, deq, enq, ops_flag};
-use crate::kernel::{Again, DirectDispatch, DsqRef, OpsState, Reenqueue, Slot};
+use crate::dsq::DsqRef;
+use crate::kernel::{Again, DirectDispatch, OpsState, Reenqueue, Slot};
 use crate::op::Op;
 
 /// Where [`Machine::do_enqueue_task`] puts a task.

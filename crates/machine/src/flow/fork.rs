@@ -7,10 +7,12 @@ use super::{Machine, Step};
 use crate::Path;
 use crate::abi::{enq, wake};
 use crate::actors::ActorId;
+use crate::cgroup::CgroupRef;
 use crate::cpuset::CpuMask;
-use crate::kernel::{Again, CgroupRef, OpsState, RtEntity, ScxState, Slot, Stage, Task};
+use crate::kernel::{Again, OpsState, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{init_task_args, task as field};
 use crate::op::Op;
+use crate::real_time::RtEntity;
 use crate::tracing::Event;
 
 /// Initial state of a new task.

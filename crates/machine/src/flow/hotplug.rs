@@ -7,11 +7,12 @@
 use fairground_trace::TaskState;
 
 use super::enqueue::Sticky;
-use super::{Machine, Step, Taker};
+use super::{Machine, Step};
 use crate::ExitKind;
 use crate::abi::{ECODE_ACT_RESTART, ECODE_RSN_HOTPLUG, deq, enq};
 use crate::kernel::{Hotplug, Slot};
 use crate::op::Op;
+use crate::real_time::Taker;
 
 impl Machine {
     /// A CPU shall come or go, once those asked for before have.

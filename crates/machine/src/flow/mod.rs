@@ -8,33 +8,24 @@
 mod advance;
 mod attributes;
 mod call;
-mod cgroup;
 mod cpu;
-mod dump;
 mod eject;
 mod enable;
 mod enqueue;
 mod fork;
-mod higher;
 mod hotplug;
 mod hrtimer;
 mod locks;
 mod operator;
-mod rt;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod tick;
 mod timer;
-mod tracing;
 mod wakeup;
 
-pub(crate) use crate::machine::Machine;
-pub(crate) use call::Meter;
+pub(crate) use crate::machine::{Machine, Step};
+pub(crate) use call::{Invocation, Meter};
 pub(crate) use enqueue::Sticky;
 pub(crate) use fork::Birth;
-pub(crate) use higher::Taker;
 pub(crate) use schedule::Pick;
-
-/// Result of a step: a trap here is a fault of the machine's own accesses, not of the scheduler's.
-pub(crate) type Step<T = ()> = Result<T, fairground_bpf::Trap>;

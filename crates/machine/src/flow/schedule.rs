@@ -4,13 +4,14 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 
 use super::call::Meter;
 use super::enqueue::Sticky;
-use super::{Machine, Step, Taker};
+use super::{Machine, Step};
 use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
 use crate::kernel::{Again, Slot};
 use crate::layout::offsets;
 use crate::op::Op;
+use crate::real_time::Taker;
 
 /// The result of the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +292,7 @@ impl Machine {
                 self.enqueue_again(slot, Again::Preempted)?;
                 return Ok(false);
             }
-            let local = crate::kernel::DsqRef::Local(cpu);
+            let local = crate::dsq::DsqRef::Local(cpu);
             self.kernel.dispatch_enqueue(mem, local, slot, enq::HEAD)?;
             return Ok(false);
         }

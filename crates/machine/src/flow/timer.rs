@@ -3,7 +3,7 @@
 use fairground_bpf::FuncRef;
 use fairground_trace::CallbackKind;
 
-use super::call::Entry;
+use super::call::Invocation;
 use super::{Machine, Step};
 use crate::kernel::{Permission, Timer, agenda};
 use crate::setup::PreparedRun;
@@ -71,7 +71,7 @@ impl Machine {
         what: impl FnOnce() -> String,
     ) -> (u64, u64) {
         let permission = Permission::UNLOCKED;
-        let entry = Entry { kind, function: function.0, subject: None, permission };
+        let entry = Invocation { kind, function: function.0, subject: None, permission };
         self.execute(entry, what, |program, kernel| program.call_function(function, args, kernel))
     }
 

@@ -9,19 +9,18 @@ pub(crate) mod events;
 mod feature;
 mod helpers;
 mod release;
-pub(crate) mod tracing;
 pub(crate) mod types;
 
 pub use feature::{Feature, Since, State};
 pub use release::{KernelAbi, UnknownRelease};
 
 use crate::kfuncs::{self, Kfunc};
+use crate::tracing::targets::{self, TargetKind};
 use constants::ENUMERATIONS;
-use tracing::TargetKind;
 
 /// A part of the interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct InterfacePart {
     /// Its title: `Callbacks`.
     pub title: String,
     /// Its names, each with its value if it is a constant.
@@ -29,8 +28,8 @@ pub struct Part {
 }
 
 /// Every part, in the order of the reference.
-pub fn parts() -> Vec<Part> {
-    let part = |title: &str, features: Vec<Feature>| Part {
+pub fn parts() -> Vec<InterfacePart> {
+    let part = |title: &str, features: Vec<Feature>| InterfacePart {
         title: title.to_owned(),
         features: features.into_iter().map(|feature| (feature, None)).collect(),
     };
@@ -44,16 +43,16 @@ pub fn parts() -> Vec<Part> {
         part("Kernel functions of sched_ext", features(kfuncs::SCX)),
         part("Kernel functions of BPF", features(kfuncs::BPF)),
         part("BPF helpers", helpers),
-        part("Tracepoints (`tp_btf`, `raw_tp`)", tracing::features(TargetKind::Tracepoint)),
-        part("Tracepoints by their records (`tracepoint`)", tracing::features(TargetKind::Record)),
+        part("Tracepoints (`tp_btf`, `raw_tp`)", targets::features(TargetKind::Tracepoint)),
+        part("Tracepoints by their records (`tracepoint`)", targets::features(TargetKind::Record)),
         part(
             "Functions of the kernel (`fentry`, `fexit`)",
-            tracing::features(TargetKind::Function),
+            targets::features(TargetKind::Function),
         ),
         part("Counters of `scx_bpf_events()`", events::EVENTS.to_vec()),
         part("Types and members since 6.12", types::TYPES.to_vec()),
     ];
-    parts.extend(ENUMERATIONS.iter().map(|enumeration| Part {
+    parts.extend(ENUMERATIONS.iter().map(|enumeration| InterfacePart {
         title: format!("`enum {}`", enumeration.name),
         features: enumeration.constants.iter().map(|c| (c.feature, Some(c.value))).collect(),
     }));

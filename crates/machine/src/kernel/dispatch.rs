@@ -2,8 +2,9 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{DirectDispatch, DsqRef, Kernel, OpsState, Slot};
+use super::{DirectDispatch, Kernel, OpsState, Slot};
 use crate::abi::{dsq, enq};
+use crate::dsq::DsqRef;
 
 /// One entry of the dispatch buffer (`struct scx_dsp_buf_ent`).
 #[derive(Clone, Copy, Debug)]

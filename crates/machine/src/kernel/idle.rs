@@ -4,7 +4,8 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{Kernel, Slot};
 use crate::abi::{PICK_IDLE_CORE, wake};
-use crate::cpuset::{CpuMask, MASK_WORDS, SelectCpu};
+use crate::cpuset::{CpuMask, MASK_WORDS};
+use crate::idle_cpus::SelectCpu;
 
 impl Kernel {
     /// The CPUs on which a task may run (`p->cpus_ptr`), online or not.

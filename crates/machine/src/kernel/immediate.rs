@@ -3,8 +3,9 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{DsqRef, Kernel, Slot};
+use super::{Kernel, Slot};
 use crate::abi::{dsq, enq, ent};
+use crate::dsq::DsqRef;
 
 /// A queue whose tasks go to the scheduler again once the callback is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,11 @@
 
 mod account;
 mod caches;
-mod cgroup;
 mod checks;
 mod cids;
 mod clock;
 mod cpu_time;
 mod dispatch;
-mod dump;
 mod fixtures;
 mod history;
 mod hrtimers;
@@ -25,9 +23,8 @@ mod permission;
 mod queues;
 pub(crate) mod residents;
 mod rq;
-mod rt;
-mod server;
 mod sleep;
+mod slot;
 mod spinners;
 mod task;
 mod tasks;
@@ -39,22 +36,24 @@ use std::collections::{BTreeMap, VecDeque};
 use fairground_bpf::{FuncRef, Host, Memory, Trap};
 use fairground_trace::{EventKind, TaskId, Trace};
 
+use crate::cgroup::Cgroups;
 use crate::check::{Checker, Violation};
-use crate::cpuset::{CpuMask, IdleCpus};
+use crate::cpuset::CpuMask;
 use crate::dsq::DispatchQueues;
+use crate::dump::DumpText;
 use crate::events::EventQueue;
+use crate::idle_cpus::IdleCpus;
 use crate::interface::KernelAbi;
 use crate::layout::offsets;
 use crate::prng::Prng;
+use crate::real_time::RtQueues;
 use crate::{CostModel, Counters, Dump, Exit, ExitKind, SleepTimers, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
-pub(crate) use cgroup::{Cgroup, CgroupRef, Cgroups, Control, PostOrder};
 pub(crate) use cids::Cids;
 pub(crate) use clock::Clock;
 pub(crate) use cpu_time::CpuTime;
 pub(crate) use dispatch::DispatchBuffer;
-pub(crate) use dump::DumpText;
 pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
@@ -66,11 +65,9 @@ pub use log::PrintedLine;
 pub(crate) use online::{Hotplug, Online};
 pub(crate) use permission::Permission;
 pub(crate) use rq::Rq;
-pub(crate) use rt::{RtEntity, RtQueues};
+pub(crate) use slot::Slot;
 pub(crate) use spinners::Spinners;
-pub(crate) use task::{
-    DsqRef, OpsState, Phase, ScxState, Slot, Stage, StateFlags, Task, state_flags,
-};
+pub(crate) use task::{OpsState, Phase, ScxState, Stage, StateFlags, Task, state_flags};
 pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
 

@@ -3,6 +3,7 @@
 use fairground_bpf::{Callee, Fixup, Linked, TrapPlace};
 use fairground_trace::{CallbackKind, TaskId};
 
+use super::timers::TIMER_LIMIT;
 use super::{Called, Kernel, Slot};
 use crate::exit::{Origin, PastCall};
 use crate::op::Op;
@@ -26,9 +27,6 @@ const CALLED: [(&str, &str); 8] = [
     ("called with NULL task", "scx_bpf_d"),
     (TIMER_LIMIT, "bpf_timer_start"),
 ];
-
-/// How the message of a timer that keeps expiring begins.
-pub(crate) const TIMER_LIMIT: &str = "timers expire without end";
 
 /// `bpf_timer_start`: its number among the helpers.
 const TIMER_START: u32 = 171;

@@ -2,9 +2,10 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{DsqRef, Kernel, Slot};
+use super::{Kernel, Slot};
 use crate::abi::{dsq as dsq_id, enq};
 use crate::check::Invariant;
+use crate::dsq::DsqRef;
 use crate::dsq::{Dsq, DsqError};
 
 impl Kernel {

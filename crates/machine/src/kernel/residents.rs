@@ -6,7 +6,8 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::fixtures::write_comm;
-use super::{CgroupRef, Kernel, write_mask};
+use super::{Kernel, write_mask};
+use crate::cgroup::CgroupRef;
 use crate::cpuset::CpuMask;
 use crate::layout::offsets::task as field;
 

@@ -2,7 +2,7 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::task::Slot;
+use super::Slot;
 use super::{CpuTime, Hrtimers};
 use crate::cpuset::CpuMask;
 use crate::dsq::Dsq;

@@ -4,35 +4,15 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CallbackKind, TaskId, TaskState};
 
-use super::{Again, Armed, CgroupRef, RtEntity};
+use super::{Again, Armed};
 use crate::abi;
 use crate::actors::ActorId;
+use crate::cgroup::CgroupRef;
 use crate::cpuset::CpuMask;
-use crate::dsq::Dsq;
 use crate::interface::KernelAbi;
 use crate::interface::constants::constant;
 use crate::layout::offsets::task as field;
-
-/// A task's place in the table of tasks, and in the slab of `task_struct`s. Reused after the task is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Slot(pub(crate) u32);
-
-impl Slot {
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// The target of a dispatch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DsqRef {
-    /// The local queue of a CPU.
-    Local(u32),
-    /// The global queue of a node.
-    Global(u32),
-    /// A queue that the program made, with its identifier.
-    User(Dsq, u64),
-}
+use crate::real_time::RtEntity;
 
 /// Owner of a task between enqueue and dispatch (`enum scx_ops_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use fairground_bpf::FuncRef;
 
 use super::Kernel;
-use super::origin::TIMER_LIMIT;
 use crate::abi::errno;
 use crate::events::{EventHandle, TIMER_SLOTS};
+
+/// How the message of a timer that keeps expiring begins.
+pub(crate) const TIMER_LIMIT: &str = "timers expire without end";
 
 /// `BPF_F_TIMER_ABS`: the time is a point, not a delay.
 const ABS: u64 = 1;

@@ -4,7 +4,8 @@ use fairground_bpf::{Memory, Trap};
 
 use super::Ret;
 use crate::abi::{dsq, enq};
-use crate::kernel::{DsqRef, Kernel, Slot};
+use crate::dsq::DsqRef;
+use crate::kernel::{Kernel, Slot};
 use crate::op::kf;
 
 /// `scx_dispatch_preamble`: which callbacks may dispatch, and what; the task, and the flags that count.

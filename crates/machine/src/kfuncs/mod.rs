@@ -1,7 +1,6 @@
 //! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later
 //! spellings are both defined, so that an object built for either can be linked.
 
-mod cgroup;
 mod cid;
 mod cpumask;
 mod dispatch;
@@ -12,21 +11,19 @@ mod idle_node;
 mod iter;
 mod kick;
 mod queue;
+pub(crate) mod registers;
 mod table;
 mod task;
-mod tracing;
 mod walk;
 
-use fairground_bpf::{HostFn, Memory, Trap};
+use fairground_bpf::{HostFn, Memory};
 
 use crate::kernel::Kernel;
+use registers::{Ret, int, s32};
 pub(crate) use table::{BPF, Kfunc, SCX};
 
 /// The process that loaded the scheduler: the first one of the machine.
 const LOADER_PID: u64 = 1;
-
-/// Result of a kfunc in r0, or why it ends the scheduler's program.
-type Ret = Result<u64, Trap>;
 
 /// Every kernel function.
 pub(crate) fn all() -> impl Iterator<Item = &'static Kfunc> {
@@ -36,7 +33,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Kfunc> {
 /// BPF helpers that need the machine.
 pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
     let own: [(u32, HostFn<Kernel>); 2] = [(14, current_pid_tgid), (118, jiffies64)];
-    own.iter().chain(tracing::HELPERS).copied().collect()
+    own.iter().chain(crate::tracing::helpers::HELPERS).copied().collect()
 }
 
 /// `bpf_get_current_pid_tgid`: thread group and thread of the task that the CPU runs; of the loader, 1, outside of
@@ -50,14 +47,4 @@ fn current_pid_tgid(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
 /// `bpf_jiffies64`: ticks since the start.
 fn jiffies64(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(kernel.clock.jiffies())
-}
-
-/// A C `int` argument.
-fn int(arg: u64) -> i64 {
-    i64::from(arg as u32 as i32)
-}
-
-/// A negative errno or another `s32` as it comes back in r0.
-fn s32(value: i64) -> u64 {
-    u64::from(value as i32 as u32)
 }

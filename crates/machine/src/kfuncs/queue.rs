@@ -5,7 +5,8 @@ use fairground_bpf::Memory;
 use super::{Ret, int, s32};
 use crate::abi::{dsq, errno};
 use crate::dsq::DsqError;
-use crate::kernel::{DsqRef, Kernel, Slot};
+use crate::dsq::DsqRef;
+use crate::kernel::{Kernel, Slot};
 
 /// `SCX_REENQ_ANY`: every task; the same as no flag.
 const REENQ_ANY: u64 = 1;

@@ -5,9 +5,8 @@
 
 use fairground_bpf::HostFn;
 
-use super::{
-    cgroup, cid, cpumask, dispatch, events, exit, idle, idle_node, iter, kick, queue, task, walk,
-};
+use super::{cid, cpumask, dispatch, events, exit, idle, idle_node, iter, kick, queue, task, walk};
+use crate::cgroup::kfuncs as cgroup;
 use crate::cost::Price;
 use crate::interface::Feature;
 use crate::kernel::Kernel;

@@ -5,7 +5,8 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{Ret, s32};
 use crate::abi::errno;
-use crate::kernel::{CgroupRef, Kernel, PostOrder, ScxState, Slot};
+use crate::cgroup::{CgroupRef, PostOrder};
+use crate::kernel::{Kernel, ScxState, Slot};
 use crate::layout::offsets::cgroup as field;
 
 /// `BPF_CGROUP_ITER_DESCENDANTS_PRE`, `_DESCENDANTS_POST`, `_ANCESTORS_UP`.

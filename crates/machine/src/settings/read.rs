@@ -62,7 +62,7 @@ impl fmt::Display for Value {
 
 /// One value within a variable, at a byte offset.
 #[derive(Clone, Debug)]
-struct Part {
+struct Element {
     offset: u64,
     ty: GlobalType,
     size: u64,
@@ -95,14 +95,14 @@ impl Reading<'_> {
     ) -> ControlFlow<()> {
         let Some((offset, _)) = places.at.get(index) else { return ControlFlow::Continue(()) };
         let Places { ty, size, field, .. } = places;
-        let part = Part { offset: *offset, ty: ty.clone(), size: *size, field: *field };
+        let part = Element { offset: *offset, ty: ty.clone(), size: *size, field: *field };
         let mut steps = STEPS_MAX;
         self.walk(&part, name, DEPTH_MAX, &mut steps, visit)
     }
 
     fn walk(
         &self,
-        part: &Part,
+        part: &Element,
         name: &str,
         depth: usize,
         steps: &mut usize,
@@ -130,7 +130,7 @@ impl Reading<'_> {
                     };
                     let offset = part.offset + first * element_size;
                     let element =
-                        Part { offset, ty: (**of).clone(), size: *element_size, field: None };
+                        Element { offset, ty: (**of).clone(), size: *element_size, field: None };
                     self.walk(&element, &label, depth - 1, steps, visit)?;
                     first = end;
                 }
@@ -139,7 +139,7 @@ impl Reading<'_> {
             GlobalType::Composite { id, .. } if depth > 0 => {
                 self.types.members(*id).into_iter().try_for_each(|member| {
                     let field = ((member.bit_offset % 8) as u32, member.bits);
-                    let inner = Part {
+                    let inner = Element {
                         offset: part.offset + member.bit_offset / 8,
                         ty: member.ty,
                         size: member.size,
@@ -173,7 +173,7 @@ fn bytes(content: &[u8], offset: u64, size: u64) -> &[u8] {
     &content[from..end]
 }
 
-fn value(part: &Part, content: &[u8]) -> Value {
+fn value(part: &Element, content: &[u8]) -> Value {
     let own = bytes(content, part.offset, part.size);
     match &part.ty {
         GlobalType::Bool => Value::Switch(raw(part, content) != 0),
@@ -197,14 +197,14 @@ fn value(part: &Part, content: &[u8]) -> Value {
 }
 
 /// The bits of a number, a pointer or a bit field.
-fn raw(part: &Part, content: &[u8]) -> u128 {
+fn raw(part: &Element, content: &[u8]) -> u128 {
     let (shift, bits) = part.field.unwrap_or((0, (part.size * 8) as u32));
     let own = bytes(content, part.offset, u64::from((shift + bits).div_ceil(8)));
     let all = own.iter().rev().fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
     (all >> shift) & ((1u128 << bits.min(64)) - 1)
 }
 
-fn number(part: &Part, content: &[u8], signed: bool) -> i128 {
+fn number(part: &Element, content: &[u8], signed: bool) -> i128 {
     let bits = part.field.map_or((part.size * 8) as u32, |(_, bits)| bits).clamp(1, 64);
     let raw = raw(part, content) as i128;
     match signed && raw >> (bits - 1) != 0 {

@@ -3,10 +3,11 @@
 use super::{DRAWN_DURATION_NS, DRAWN_TASKS_MAX, PART_TASKS_MAX};
 use crate::join::free_name;
 use crate::model::{
-    Barrier, Carrier, Condition, Duration, Lock, LockKind, Op, PIPE_CAPACITY_DEFAULT, Pipe,
-    Program, Queue, SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, Workload, independent,
+    Barrier, Carrier, Condition, Lock, LockKind, Op, PIPE_CAPACITY_DEFAULT, Pipe, Program, Queue,
+    SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, Workload, independent,
 };
 use crate::prng::Prng;
+use crate::units::Duration;
 
 /// The shortest and the longest cycle of a task, ns.
 const CYCLE_NS: (u64, u64) = (300_000, 60_000_000);

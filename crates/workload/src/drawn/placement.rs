@@ -2,7 +2,8 @@
 
 use super::draft::Draft;
 use crate::cgroups::{Cgroup, tree};
-use crate::model::{CgroupId, CpuList};
+use crate::model::CgroupId;
+use crate::units::CpuList;
 
 /// Names of cgroups; the last one lies in the first.
 const CGROUPS: [&str; 4] = ["a", "b", "c", "a/d"];

@@ -7,7 +7,8 @@ use super::spec::{Call, Entry, Token, parameter};
 use crate::cgroups::{Cgroup, find, path_problem, tree};
 use crate::join::free_name;
 use crate::limits::{CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX};
-use crate::model::{Duration, TaskSpec, Workload};
+use crate::model::{TaskSpec, Workload};
+use crate::units::Duration;
 
 pub(super) const CONTAINERS: Entry = Entry {
     name: "containers",

@@ -4,8 +4,8 @@ use super::parts::{COUNT_MAX, group, run_and_sleep, seconds};
 use super::spec::{CPUS, Call, Entry, NICE, Token, parameter};
 use crate::join::free_name;
 use crate::limits::{CPU_MAX, TIME_MAX_NS};
-use crate::model::{Duration, Op, TaskSpec, Workload};
-use crate::units::duration_text;
+use crate::model::{Op, TaskSpec, Workload};
+use crate::units::{Duration, duration_text};
 
 /// CPU-bound tasks.
 pub(super) const HOGS: Entry = Entry {

@@ -2,9 +2,10 @@
 
 use crate::limits::TASKS_MAX;
 use crate::model::{
-    Carrier, Duration, Lock, LockKind, Op, PIPE_CAPACITY_DEFAULT, Pipe, Program,
-    SOCKET_BUFFER_DEFAULT, TaskSpec, Workload, independent,
+    Carrier, Lock, LockKind, Op, PIPE_CAPACITY_DEFAULT, Pipe, Program, SOCKET_BUFFER_DEFAULT,
+    TaskSpec, Workload, independent,
 };
+use crate::units::Duration;
 
 /// Limit of a count argument.
 pub(super) const COUNT_MAX: u32 = TASKS_MAX as u32;

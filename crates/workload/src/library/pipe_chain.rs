@@ -8,7 +8,8 @@
 
 use super::parts::{looping, mark, pipe, seconds};
 use super::spec::{Call, Entry, parameter};
-use crate::model::{Duration, Op, PIPE_CAPACITY_DEFAULT, Program, TaskSpec, Workload};
+use crate::model::{Op, PIPE_CAPACITY_DEFAULT, Program, TaskSpec, Workload};
+use crate::units::Duration;
 
 /// A read of cat, bytes.
 const CAT_BYTES: u64 = 131_072;

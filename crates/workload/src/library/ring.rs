@@ -13,7 +13,8 @@
 
 use super::parts::{forked, group, mark, pipe, seconds, sleep};
 use super::spec::{Call, Entry, parameter};
-use crate::model::{CpuList, Op, Program, Role, TaskSpec, Workload};
+use crate::model::{Op, Program, Role, TaskSpec, Workload};
+use crate::units::CpuList;
 
 /// Limit of the processes of a ring.
 const MEMBERS_MAX: usize = 64;

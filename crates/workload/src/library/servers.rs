@@ -3,7 +3,8 @@
 
 use super::parts::{Section, looping, mark, run, seconds, socket};
 use super::spec::{Call, Entry, parameter};
-use crate::model::{CpuList, Lock, LockKind, Op, Queue, Workload};
+use crate::model::{Lock, LockKind, Op, Queue, Workload};
+use crate::units::CpuList;
 
 /// A message of netperf, bytes: its default where a socket buffer is that large.
 const NETPERF_BYTES: u64 = 16_384;

@@ -8,7 +8,8 @@
 use super::parts::{COUNT_MAX, forked, group, mark, seconds, sleep};
 use super::spec::{Call, Entry, parameter};
 use crate::limits::CPU_MAX;
-use crate::model::{CpuList, Duration, Op, Queue, Role, TaskSpec, Workload};
+use crate::model::{Op, Queue, Role, TaskSpec, Workload};
+use crate::units::{CpuList, Duration};
 
 /// The `slice` program. The CPU time of a sleeper in each round (`sleeper_run`) is the system call and the wake-up path
 /// that the task itself pays, a few thousand instructions. The costs of switching and waking are the machine's, not the

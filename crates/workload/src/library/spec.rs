@@ -6,8 +6,8 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::diagnostic::{Diagnostic, Source, suggestion};
 use crate::limits::{CPU_MAX, PARTS_MAX, TIME_MAX_NS};
-use crate::model::{CpuList, Duration, Workload};
-use crate::units::{TextError, parse_cpus, parse_duration, parse_time};
+use crate::model::Workload;
+use crate::units::{CpuList, Duration, TextError, parse_cpus, parse_duration, parse_time};
 
 /// A `key=value` parameter of a workload of the library.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,9 @@
 pub(crate) mod operand;
 pub(crate) mod table;
 
-use crate::model::{Duration, Op, Program, Workload};
+use crate::model::{Op, Program, Workload};
 use crate::objects::ObjectKind;
+use crate::units::Duration;
 use operand::*;
 use table::operations;
 

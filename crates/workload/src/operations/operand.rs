@@ -2,10 +2,10 @@
 
 use crate::cgroups::weight_problem;
 use crate::limits::{AMOUNT_MAX, CPU_MAX, TIME_MAX_NS};
-use crate::model::{CpuList, Duration, Role, TaskSpec, Workload};
+use crate::model::{Role, TaskSpec, Workload};
 use crate::objects::ObjectKind;
 use crate::policy::SchedPolicy;
-use crate::units::{cpus_text, duration_text, quoted, time_text};
+use crate::units::{CpuList, Duration, cpus_text, duration_text, quoted, time_text};
 
 /// The problem with a value, and the remedy.
 pub(crate) type Problem = (String, &'static str);

@@ -8,8 +8,9 @@ use crate::cgroups::{self, Cgroup};
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
-use crate::model::{CpuList, Duration, Op, Program, TaskSpec, Workload, independent};
+use crate::model::{Op, Program, TaskSpec, Workload, independent};
 use crate::policy::SchedPolicy;
+use crate::units::{CpuList, Duration};
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.
 const COMM_CHARS_MAX: usize = 40;

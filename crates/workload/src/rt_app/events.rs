@@ -6,9 +6,9 @@ use super::constants::IORUN_NS_PER_BYTE;
 use super::json::Member;
 use super::reader::Reader;
 use super::steps::{Steps, Thread};
-use crate::model::{Duration, Op};
+use crate::model::Op;
 use crate::objects::ObjectKind;
-use crate::units::time_text;
+use crate::units::{Duration, time_text};
 
 /// The words of events. rt-app takes every key that begins with one for that event.
 pub(super) const EVENTS: [&str; 20] = [

@@ -8,8 +8,9 @@ use super::json::{Member, Value};
 use super::reader::Reader;
 use super::steps::{Steps, Thread};
 use crate::limits::CPU_MAX;
-use crate::model::{CgroupId, CpuList, Op};
+use crate::model::{CgroupId, Op};
 use crate::policy::SchedPolicy;
+use crate::units::CpuList;
 
 /// Keys of the settings of a thread or a phase.
 pub(super) const SETTINGS: [&str; 10] = [

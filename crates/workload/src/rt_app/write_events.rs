@@ -4,9 +4,9 @@ use super::constants::IORUN_NS_PER_BYTE;
 use super::names::UNIQUE;
 use super::write_text::Pair;
 use super::writer::{Item, What, Writer};
-use crate::model::{Duration, Op, Workload};
+use crate::model::{Op, Workload};
 use crate::objects::ObjectKind;
-use crate::units::quoted;
+use crate::units::{Duration, quoted};
 use crate::walk::each_op;
 
 /// Limit of the messages of one receive that are written one by one.

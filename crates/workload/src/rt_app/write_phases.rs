@@ -4,8 +4,9 @@ use super::phases::all_cpus;
 use super::write_events::events;
 use super::write_text::{Pair, iterations_text, number_list, policy_text};
 use super::writer::{Item, What, Writer};
-use crate::model::{CpuList, Op, TaskSpec};
+use crate::model::{Op, TaskSpec};
 use crate::policy::SchedPolicy;
+use crate::units::CpuList;
 
 impl<'w> Writer<'w> {
     /// A list cut into phases: each begins with its settings, and is a loop or executes its events once.

@@ -1,8 +1,7 @@
 //! The text of a file: objects with one member per line.
 
-use crate::model::CpuList;
 use crate::policy::SchedPolicy;
-use crate::units::quoted;
+use crate::units::{CpuList, quoted};
 
 /// A member of an object: its key, and its value as text.
 pub(super) type Pair = (String, String);

@@ -2,10 +2,10 @@
 
 use super::constants::RT_APP_MEM_BUFFER;
 use super::write_text::Pair;
-use crate::model::{Duration, Op, Workload};
+use crate::model::{Op, Workload};
 use crate::objects::ObjectKind;
 use crate::spans::{Finding, Subject};
-use crate::units::quoted;
+use crate::units::{Duration, quoted};
 use crate::walk::{OpPath, each_op};
 
 /// The memory of `mem`, and whether there is input and output.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use fairground_bpf::FuncRef;
 use fairground_trace::CallbackKind;
 
-use super::call::Entry;
-use super::{Machine, Step};
+use super::{ARGS_MAX, CONTEXT_BYTES, Event, PATH_BYTES, Way};
 use crate::actors::FutexOp;
-use crate::kernel::{CgroupRef, Permission, Slot};
+use crate::cgroup::CgroupRef;
+use crate::flow::{Invocation, Machine, Step};
+use crate::kernel::{Permission, Slot};
 use crate::layout::offsets::task as field;
-use crate::tracing::{ARGS_MAX, CONTEXT_BYTES, Event, PATH_BYTES, Way};
 
 /// `__NR_futex`.
 const NR_FUTEX: u64 = 202;
@@ -140,7 +140,7 @@ impl Machine {
             }
             let args = [self.trace_context + 8, 0, 0, 0, 0];
             let (kind, permission) = (CallbackKind::Other, Permission::TRACING);
-            let entry = Entry { kind, function, subject: None, permission };
+            let entry = Invocation { kind, function, subject: None, permission };
             self.kernel.calls_ns += self.kernel.cost.call_ns;
             let image = Arc::clone(&self.policy.image);
             let what = || format!("the program {}", image.linked().functions[function].name);

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
-use super::{CpuMask, Spans};
+mod spans;
+
 use crate::abi::MAX_CPUS;
+use crate::cpuset::CpuMask;
 use crate::topology::Topology;
+use spans::Spans;
 
 /// A mask with an index of its non-zero words, so that a search skips the others.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 
 use fairground_bpf::{HostFn, Memory};
 
-use super::{Ret, s32};
 use crate::kernel::Kernel;
+use crate::kfuncs::registers::{Ret, s32};
 
-pub(super) const HELPERS: &[(u32, HostFn<Kernel>)] =
+pub(crate) const HELPERS: &[(u32, HostFn<Kernel>)] =
     &[(183, func_arg), (184, func_ret), (185, func_arg_cnt)];
 
 /// Invalid argument.

@@ -8,8 +8,12 @@ use std::fmt;
 
 use fairground_bpf::Object;
 
-use crate::interface::tracing::{TargetKind, target};
-use crate::setup::SetupError;
+pub(crate) mod helpers;
+mod raise;
+pub(crate) mod targets;
+
+use crate::error::SetupError;
+use targets::{TargetKind, target};
 
 /// Arguments of an event, at most.
 pub(crate) const ARGS_MAX: usize = 6;

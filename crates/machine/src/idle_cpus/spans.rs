@@ -1,7 +1,7 @@
 //! CPUs that are near to each other, as the default choice of a CPU looks for them.
 
-use super::CpuMask;
 use crate::abi::MAX_CPUS;
+use crate::cpuset::CpuMask;
 use crate::topology::Topology;
 
 /// The CPUs of each cache and of each node, where the machine has several of them

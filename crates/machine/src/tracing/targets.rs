@@ -1,7 +1,7 @@
 //! The events at which programs that are no callbacks of the scheduler (tracing programs) are called.
 
-use super::feature::Feature;
-use crate::tracing::{Event, Way};
+use super::{Event, Way};
+use crate::interface::Feature;
 
 /// Something that a program can be attached to, by the name in the program's section.
 #[derive(Clone, Copy, Debug)]

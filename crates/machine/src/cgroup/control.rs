@@ -1,12 +1,13 @@
 //! Cgroups: the callbacks about the tree, and tasks that move in it.
 
+use fairground_bpf::{Memory, Trap};
 use fairground_trace::EventKind;
 use fairground_workload::Bandwidth;
 
-use super::enqueue::Sticky;
-use super::{Machine, Step};
+use super::{Cgroup, CgroupRef, Control};
 use crate::abi::{deq, enq};
-use crate::kernel::{Cgroup, CgroupRef, Control, Slot};
+use crate::flow::{Machine, Step, Sticky};
+use crate::kernel::{Kernel, Slot};
 use crate::layout::offsets::{cgroup as field, cgroup_init_args as init_args};
 use crate::op::Op;
 
@@ -15,6 +16,21 @@ const RUNTIME_INF: u64 = u64::MAX;
 
 /// The largest errno (`MAX_ERRNO`).
 const ERRNO_MAX: i32 = 4095;
+
+impl Kernel {
+    /// Writes a task's cgroup where programs see it.
+    pub(crate) fn publish_cgroup(&self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
+        let task = self.task(slot);
+        self.cgroups.publish_in(mem, task.addr, task.cgroup)
+    }
+
+    /// A cgroup that a program names: a trap when there is none at that address.
+    pub(crate) fn need_cgroup(&self, addr: u64, kfunc: &str) -> Result<CgroupRef, Trap> {
+        self.cgroups
+            .at(addr)
+            .ok_or_else(|| Trap::host(format!("{kfunc}(): no cgroup lies at address {addr:#x}")))
+    }
+}
 
 impl Machine {
     /// `scx_cgroup_init`: every cgroup is initialised, parents first, before any task. Callback: `cgroup_init`.

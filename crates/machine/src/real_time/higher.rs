@@ -1,7 +1,8 @@
 //! CPUs that the scheduler loses to a higher class, and gets back.
 
-use super::{Machine, Step};
-use crate::kernel::{DsqRef, Slot};
+use crate::dsq::DsqRef;
+use crate::flow::{Machine, Step};
+use crate::kernel::Slot;
 use crate::op::Op;
 
 /// The class that takes a CPU from the scheduler (`enum scx_cpu_preempt_reason`).

@@ -1,10 +1,11 @@
 //! The dump of the state at an error (`scx_dump_state`).
 
-use fairground_bpf::{InstanceError, Trap};
+use fairground_bpf::{InstanceError, Memory, Trap};
 
-use super::{Machine, Step};
+use super::DumpText;
 use crate::abi::EXIT_DUMP_DFL_LEN;
-use crate::kernel::{DumpText, Slot};
+use crate::flow::{Machine, Step};
+use crate::kernel::{Kernel, OpsState, ScxState, Slot, Task};
 use crate::layout::offsets::dump_ctx;
 use crate::op::Op;
 use crate::{Exit, ExitKind};
@@ -103,5 +104,40 @@ impl Machine {
         mem.store_u64(context + dump_ctx::AT_NS, self.kernel.clock.now_ns())?;
         mem.store_u64(context + dump_ctx::AT_JIFFIES, self.kernel.clock.jiffies())?;
         Ok(context)
+    }
+}
+
+impl Kernel {
+    /// The tasks of the scheduler that wait for a CPU there, the one that has waited longest first
+    /// (`rq->scx.runnable_list`).
+    pub(crate) fn runnable_on(&self, cpu: u32) -> Vec<Slot> {
+        let waits = |(_, task): &(Slot, &Task)| {
+            task.cpu == cpu && task.waiting && task.scx_state == ScxState::Enabled
+        };
+        let mut slots: Vec<Slot> = self.tasks.iter().filter(waits).map(|(slot, _)| slot).collect();
+        slots.sort_by_key(|slot| (self.task(*slot).runnable_at_ns, self.task(*slot).pid));
+        slots
+    }
+
+    /// The dump's lines about a task.
+    pub(crate) fn dump_line(&self, mem: &Memory, slot: Slot) -> String {
+        let task = self.task(slot);
+        let place = match self.queues.queue_of(slot.0) {
+            _ if self.runs(slot) => "runs",
+            _ if task.ops_state == OpsState::Queued => "taken by the scheduler",
+            Some(queue) if queue == self.cpus[task.cpu as usize].local => "in the local queue",
+            Some(_) => "in a dispatch queue",
+            None => "in no queue",
+        };
+        let since_ms = self.clock.now_ns().saturating_sub(task.runnable_at_ns) / 1_000_000;
+        let number =
+            |read: Result<u64, Trap>| read.map_or("?".to_owned(), |value| value.to_string());
+        format!(
+            "  {}: {place}, runnable for {since_ms} ms, slice {}, vtime {}, weight {}",
+            self.describe(slot),
+            number(task.slice(mem)),
+            number(task.vtime(mem)),
+            task.weight()
+        )
     }
 }

@@ -4,7 +4,6 @@ use fairground_bpf::{Memory, Trap};
 use fairground_trace::{CgroupInfo, Trace};
 use fairground_workload::{Bandwidth, Workload};
 
-use super::{Kernel, Slot};
 use crate::layout::offsets::{cgroup as field, task};
 
 /// The weight of a cgroup that was not set (`CGROUP_WEIGHT_DFL`).
@@ -288,21 +287,6 @@ impl Cgroups {
             }
         }
         Ok(())
-    }
-}
-
-impl Kernel {
-    /// Writes a task's cgroup where programs see it.
-    pub(crate) fn publish_cgroup(&self, mem: &Memory, slot: Slot) -> Result<(), Trap> {
-        let task = self.task(slot);
-        self.cgroups.publish_in(mem, task.addr, task.cgroup)
-    }
-
-    /// A cgroup that a program names: a trap when there is none at that address.
-    pub(crate) fn need_cgroup(&self, addr: u64, kfunc: &str) -> Result<CgroupRef, Trap> {
-        self.cgroups
-            .at(addr)
-            .ok_or_else(|| Trap::host(format!("{kfunc}(): no cgroup lies at address {addr:#x}")))
     }
 }
 

@@ -1,8 +1,5 @@
 //! The text of a dump, and what it says about tasks.
 
-use fairground_bpf::{Memory, Trap};
-
-use super::{Kernel, OpsState, ScxState, Slot, Task};
 use crate::Dump;
 
 /// Bytes of a line that `scx_bpf_dump_bstr` builds up (`SCX_EXIT_MSG_LEN`): then it is written without a newline.
@@ -124,40 +121,5 @@ impl DumpText {
             self.dump.own.push(failure);
         }
         self.dump
-    }
-}
-
-impl Kernel {
-    /// The tasks of the scheduler that wait for a CPU there, the one that has waited longest first
-    /// (`rq->scx.runnable_list`).
-    pub(crate) fn runnable_on(&self, cpu: u32) -> Vec<Slot> {
-        let waits = |(_, task): &(Slot, &Task)| {
-            task.cpu == cpu && task.waiting && task.scx_state == ScxState::Enabled
-        };
-        let mut slots: Vec<Slot> = self.tasks.iter().filter(waits).map(|(slot, _)| slot).collect();
-        slots.sort_by_key(|slot| (self.task(*slot).runnable_at_ns, self.task(*slot).pid));
-        slots
-    }
-
-    /// The dump's lines about a task.
-    pub(crate) fn dump_line(&self, mem: &Memory, slot: Slot) -> String {
-        let task = self.task(slot);
-        let place = match self.queues.queue_of(slot.0) {
-            _ if self.runs(slot) => "runs",
-            _ if task.ops_state == OpsState::Queued => "taken by the scheduler",
-            Some(queue) if queue == self.cpus[task.cpu as usize].local => "in the local queue",
-            Some(_) => "in a dispatch queue",
-            None => "in no queue",
-        };
-        let since_ms = self.clock.now_ns().saturating_sub(task.runnable_at_ns) / 1_000_000;
-        let number =
-            |read: Result<u64, Trap>| read.map_or("?".to_owned(), |value| value.to_string());
-        format!(
-            "  {}: {place}, runnable for {since_ms} ms, slice {}, vtime {}, weight {}",
-            self.describe(slot),
-            number(task.slice(mem)),
-            number(task.vtime(mem)),
-            task.weight()
-        )
     }
 }

@@ -7,8 +7,8 @@
 use fairground_trace::{EventKind, RtPrio};
 use fairground_workload::SchedPolicy;
 
-use super::{Machine, Pick, Step};
 use crate::abi::{deq, enq};
+use crate::flow::{Machine, Pick, Step, Sticky};
 use crate::kernel::{ScxState, Slot};
 use crate::layout::offsets::task as field;
 use crate::op::Op;
@@ -250,7 +250,7 @@ impl Machine {
             return Ok(());
         }
         let flags = enq::RESTORE | enq::MOVE | enq::NOCLOCK;
-        let sticky = if runs { super::Sticky::Here } else { super::Sticky::No };
+        let sticky = if runs { Sticky::Here } else { Sticky::No };
         self.enqueue_task(slot, flags, sticky)?;
         if !runs {
             self.preempt_for(slot)?;
