@@ -69,15 +69,11 @@ fn group(cpus: u32) -> impl Strategy<Value = TaskSpec> {
                 body.extend([Op::Fork(1), Op::WaitChildren]);
             }
             TaskSpec {
-                name: "t".to_owned(),
-                count,
                 policy,
                 nice,
                 cpus: pinned.map(|cpu| CpuList(vec![(cpu, cpu)])),
-                cgroup: None,
-                start_ns: Some(start_ns),
-                program: vec![Op::Loop(None, body)],
                 on_signal: vec![Op::Mark("signal".to_owned()), Op::Run(Duration::Fixed(10_000))],
+                ..TaskSpec::new("t", count, Some(start_ns), vec![Op::Loop(None, body)])
             }
         },
     )
@@ -85,15 +81,8 @@ fn group(cpus: u32) -> impl Strategy<Value = TaskSpec> {
 
 fn spec(name: &str, start_ns: Option<u64>, program: Program) -> TaskSpec {
     TaskSpec {
-        name: name.to_owned(),
-        count: 2,
-        policy: Default::default(),
-        nice: 0,
-        cpus: None,
-        cgroup: None,
-        start_ns,
-        program,
         on_signal: vec![Op::Run(Duration::Fixed(1_000))],
+        ..TaskSpec::new(name, 2, start_ns, program)
     }
 }
 
@@ -111,18 +100,11 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
     tasks.append(&mut groups);
     Workload {
         name: "random".to_owned(),
-        description: String::new(),
-        duration_ns: 0,
-        recorded: false,
-        hangs: false,
         tasks,
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096, carrier: Carrier::Pipe }],
-        queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0, sync: false }],
+        queues: vec![Queue { capacity: Some(3), ..Queue::unlimited("q") }],
         timers: vec![Timer::new("t", 1_700_000)],
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        cgroups: Vec::new(),
+        ..Workload::default()
     }
 }
 

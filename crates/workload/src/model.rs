@@ -81,7 +81,7 @@ pub struct TaskSpec {
 
 impl TaskSpec {
     /// Of the normal policy at nice 0, on any CPU, without a handler.
-    pub(crate) fn new(
+    pub fn new(
         name: impl Into<String>,
         count: u32,
         start_ns: Option<u64>,
@@ -143,7 +143,7 @@ pub struct Queue {
 
 impl Queue {
     /// Without a limit, and empty.
-    pub(crate) fn unlimited(name: impl Into<String>) -> Self {
+    pub fn unlimited(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: None, initial: 0, sync: false }
     }
 }

@@ -254,10 +254,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
                 })
                 .to_vec(),
             timers: two_timers(time_ns, capacity.is_some()),
-            locks: Vec::new(),
-            conditions: Vec::new(),
-            barriers: Vec::new(),
-            cgroups: Vec::new(),
+            ..Workload::default()
         },
     )
 }
@@ -307,17 +304,9 @@ fn with_starts(parts: Vec<Parts>) -> Vec<TaskSpec> {
         .collect();
     let task =
         |(index, (count, (policy, nice), cpus, start_ns, program, on_signal)): (usize, Parts)| {
-            TaskSpec {
-                name: format!("task {index}"),
-                count,
-                policy,
-                nice,
-                cpus,
-                cgroup: None,
-                start_ns: if forked[index] { None } else { Some(start_ns) },
-                program,
-                on_signal,
-            }
+            let start_ns = if forked[index] { None } else { Some(start_ns) };
+            let spec = TaskSpec::new(format!("task {index}"), count, start_ns, program);
+            TaskSpec { policy, nice, cpus, on_signal, ..spec }
         };
     parts.into_iter().enumerate().map(task).collect()
 }

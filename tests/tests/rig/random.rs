@@ -182,18 +182,8 @@ impl Case {
     pub fn workload(&self) -> Workload {
         let mut workload = Workload {
             name: format!("random-{}", self.seed),
-            description: String::new(),
             duration_ns: self.end_ns(),
-            recorded: false,
-            hangs: false,
-            tasks: Vec::new(),
-            pipes: Vec::new(),
-            queues: Vec::new(),
-            timers: Vec::new(),
-            locks: Vec::new(),
-            conditions: Vec::new(),
-            barriers: Vec::new(),
-            cgroups: Vec::new(),
+            ..Workload::default()
         };
         for (number, part) in self.parts.iter().enumerate() {
             self.add(&mut workload, number, part);
@@ -207,16 +197,13 @@ impl Case {
         for (suffix, program) in self.programs(number, part, first) {
             // Each parent creates one child per iteration.
             let child = suffix == CHILD;
+            let count = if child { 1 } else { part.count };
+            let start_ns = (!child).then_some(part.start_ns);
             workload.tasks.push(TaskSpec {
-                name: format!("{name}{suffix}"),
-                count: if child { 1 } else { part.count },
                 policy: part.policy,
                 nice: part.nice,
                 cpus: part.cpus.map(|(low, high)| self.range(low, high)),
-                start_ns: (!child).then_some(part.start_ns),
-                program,
-                on_signal: Vec::new(),
-                cgroup: None,
+                ..TaskSpec::new(format!("{name}{suffix}"), count, start_ns, program)
             });
         }
         // Each part has its own objects, used or not: the indexes are those of the parts.
@@ -225,8 +212,8 @@ impl Case {
             capacity: 4096,
             carrier: Carrier::Pipe,
         });
-        let (name, capacity) = (format!("queue-{number}"), Some(4));
-        workload.queues.push(Queue { name, capacity, initial: 0, sync: false });
+        let queue = Queue::unlimited(format!("queue-{number}"));
+        workload.queues.push(Queue { capacity: Some(4), ..queue });
         let kind = match part.kind {
             Kind::Spin => LockKind::Spin,
             Kind::RtMutex if number.is_multiple_of(2) => LockKind::RtSpin,

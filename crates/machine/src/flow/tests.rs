@@ -37,35 +37,11 @@ fn core_only() -> Policy {
 
 fn task(name: &str, count: u32, program: Program) -> TaskSpec {
     let on_signal = vec![Op::Mark("signalled".to_owned())];
-    TaskSpec {
-        name: name.to_owned(),
-        count,
-        policy: Default::default(),
-        nice: 0,
-        cpus: None,
-        cgroup: None,
-        start_ns: Some(0),
-        program,
-        on_signal,
-    }
+    TaskSpec { on_signal, ..TaskSpec::new(name, count, Some(0), program) }
 }
 
 fn workload(tasks: Vec<TaskSpec>) -> Workload {
-    Workload {
-        name: "test".to_owned(),
-        description: String::new(),
-        duration_ns: 0,
-        recorded: false,
-        hangs: false,
-        tasks,
-        pipes: Vec::new(),
-        queues: Vec::new(),
-        timers: Vec::new(),
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        cgroups: Vec::new(),
-    }
+    Workload { name: "test".to_owned(), tasks, ..Workload::default() }
 }
 
 fn run(ns: u64) -> Op {

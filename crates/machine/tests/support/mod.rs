@@ -63,36 +63,12 @@ pub(crate) fn free_machine(cpus: u32) -> MachineConfig {
 
 /// A group of tasks that starts at time 0.
 pub(crate) fn task(name: &str, count: u32, program: Program) -> TaskSpec {
-    TaskSpec {
-        name: name.to_owned(),
-        count,
-        policy: Default::default(),
-        nice: 0,
-        cpus: None,
-        cgroup: None,
-        start_ns: Some(0),
-        program,
-        on_signal: Vec::new(),
-    }
+    TaskSpec::new(name, count, Some(0), program)
 }
 
 /// A workload of these groups.
 pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
-    Workload {
-        name: "test".to_owned(),
-        description: String::new(),
-        duration_ns: 1_000 * MS,
-        recorded: false,
-        hangs: false,
-        tasks,
-        pipes: Vec::new(),
-        queues: Vec::new(),
-        timers: Vec::new(),
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        cgroups: Vec::new(),
-    }
+    Workload { name: "test".to_owned(), duration_ns: 1_000 * MS, tasks, ..Workload::default() }
 }
 
 /// `run ns`.

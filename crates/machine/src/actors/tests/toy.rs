@@ -8,37 +8,21 @@ use crate::CostModel;
 use crate::actors::{ActorError, ActorId, Actors, Effect, Need};
 
 pub(super) fn group(name: &str, count: u32, program: Program) -> TaskSpec {
-    TaskSpec {
-        name: name.to_owned(),
-        count,
-        policy: Default::default(),
-        nice: 0,
-        cpus: None,
-        cgroup: None,
-        start_ns: Some(0),
-        program,
-        on_signal: vec![],
-    }
+    TaskSpec::new(name, count, Some(0), program)
 }
 
 pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
     Workload {
         name: "test".to_owned(),
-        description: String::new(),
         duration_ns: 1,
-        recorded: false,
-        hangs: false,
         tasks,
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 100, carrier: Carrier::Pipe }],
         queues: vec![
-            Queue { name: "q".to_owned(), capacity: None, initial: 0, sync: false },
-            Queue { name: "narrow".to_owned(), capacity: Some(1), initial: 0, sync: false },
+            Queue::unlimited("q"),
+            Queue { capacity: Some(1), ..Queue::unlimited("narrow") },
         ],
         timers: vec![Timer::new("t", 1_000)],
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        cgroups: Vec::new(),
+        ..Workload::default()
     }
 }
 

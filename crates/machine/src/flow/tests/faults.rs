@@ -22,12 +22,7 @@ fn load() -> Workload {
         on(1, task("other", 1, vec![Op::RunForever])),
         task("receiver", 1, vec![Op::Receive(0, 1)]),
     ]);
-    workload.queues.push(fairground_workload::Queue {
-        name: "queue".to_owned(),
-        capacity: None,
-        initial: 0,
-        sync: false,
-    });
+    workload.queues.push(fairground_workload::Queue::unlimited("queue"));
     workload
 }
 
