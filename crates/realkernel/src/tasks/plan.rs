@@ -119,11 +119,7 @@ impl Plan {
             match op {
                 Op::Run(_) | Op::Busy(_) => self.computes = true,
                 Op::Fork(_) => self.forks = true,
-                Op::Mark(text) => {
-                    if !self.labels.contains(text) {
-                        self.labels.push(text.clone());
-                    }
-                }
+                Op::Mark(text) if !self.labels.contains(text) => self.labels.push(text.clone()),
                 Op::Touch(bytes) => *memory_bytes = (*memory_bytes).max(*bytes),
                 Op::PipeWrite(pipe, bytes) | Op::PipeRead(pipe, bytes) => {
                     let chunk = (*bytes).min(workload.pipes[*pipe].capacity).min(PIPE_CHUNK_MAX);

@@ -6,7 +6,7 @@ pub(crate) mod table;
 use crate::model::{Op, Program, Workload};
 use crate::objects::ObjectKind;
 use crate::units::Duration;
-use operand::*;
+use operand::{Operand, Problem};
 use table::operations;
 
 /// The time that an operation takes by itself, on a CPU of its own.
@@ -111,8 +111,8 @@ macro_rules! forms {
                 match self {
                     $($(Op::$variant($($key),+) => Some(value_text(&[$((
                         stringify!($key),
-                        <$operand as Operand>::text($key, workload),
-                        <$operand as Operand>::usual(object, |timer| {
+                        <operand::$operand as Operand>::text($key, workload),
+                        <operand::$operand as Operand>::usual(object, |timer| {
                             workload.timers.get(timer).map(|timer| timer.period_ns)
                         })
                         .is_some_and(|usual| usual == *$key),
@@ -126,7 +126,7 @@ macro_rules! forms {
             pub(crate) fn words(&self, $workload: &Workload) -> Option<String> {
                 Some(match self {
                     $(Op::$variant $(($($key),+))? => {
-                        $($(let $key = <$operand as Operand>::words($key, $workload);)+)?
+                        $($(let $key = <operand::$operand as Operand>::words($key, $workload);)+)?
                         $words
                     })*
                     Op::Loop(..) => return None,
@@ -145,7 +145,7 @@ macro_rules! forms {
             pub(crate) fn operand_problem(&self, workload: &Workload) -> Option<Problem> {
                 match self {
                     $(Op::$variant $(($($key),+))? => None
-                        $($(.or_else(|| <$operand as Operand>::problem($key, workload)))+)?,)*
+                        $($(.or_else(|| <operand::$operand as Operand>::problem($key, workload)))+)?,)*
                     Op::Loop(..) => None,
                 }
             }
@@ -154,7 +154,7 @@ macro_rules! forms {
             pub fn references(&self) -> impl Iterator<Item = (ObjectKind, usize)> + use<> {
                 let objects = match self {
                     $(Op::$variant $(($($key),+))? => {
-                        two([$($(<$operand as Operand>::object($key)),+)?])
+                        two([$($(<operand::$operand as Operand>::object($key)),+)?])
                     })*
                     Op::Loop(..) => [None; 2],
                 };
@@ -165,7 +165,7 @@ macro_rules! forms {
             fn renumber(&mut self, map: &impl Fn(ObjectKind, usize) -> usize) {
                 match self {
                     $(Op::$variant $(($($key),+))? => {
-                        $($(<$operand as Operand>::renumber($key, map);)+)?
+                        $($(<operand::$operand as Operand>::renumber($key, map);)+)?
                     })*
                     Op::Loop(..) => {}
                 }

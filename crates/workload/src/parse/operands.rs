@@ -6,7 +6,7 @@ use crate::diagnostic::suggestion;
 use crate::limits::{AMOUNT_MAX, CGROUP_WEIGHT_MAX};
 use crate::model::{Op, Role};
 use crate::objects::ObjectKind;
-use crate::operations::operand::*;
+use crate::operations::operand::{self, Operand};
 use crate::operations::table::operations;
 use crate::policy::SchedPolicy;
 use crate::units::{parse_cpus, parse_duration, parse_time};
@@ -42,7 +42,7 @@ trait ReadOperand: Operand {
 
 macro_rules! read_as {
     ($($operand:ident: |$parser:ident, $key:ident, $value:ident| $read:expr;)*) => {
-        $(impl ReadOperand for $operand {
+        $(impl ReadOperand for operand::$operand {
             fn read(
                 $parser: &mut Parser<'_>,
                 $key: &'static str,
@@ -59,12 +59,12 @@ read_as! {
     PipeName: |parser, _key, value| parser.reference(ObjectKind::Pipe.word(), value);
     QueueName: |parser, _key, value| parser.reference(ObjectKind::Queue.word(), value);
     LockName: |parser, _key, value| parser.reference(ObjectKind::Lock.word(), value);
-    KindOfLock: |parser, key, value| LockName::read(parser, key, value);
+    KindOfLock: |parser, key, value| operand::LockName::read(parser, key, value);
     ConditionName: |parser, _key, value| parser.reference(ObjectKind::Condition.word(), value);
     BarrierName: |parser, _key, value| parser.reference(ObjectKind::Barrier.word(), value);
     TimerName: |parser, _key, value| parser.reference(ObjectKind::Timer.word(), value);
     CgroupPath: |parser, _key, value| parser.reference(ObjectKind::Cgroup.word(), value);
-    ChildPath: |parser, key, value| CgroupPath::read(parser, key, value);
+    ChildPath: |parser, key, value| operand::CgroupPath::read(parser, key, value);
     Receiver: |parser, _key, value| parser.role(value);
     Length: |parser, key, value| parser.converted(key, value, parse_duration);
     WorkLength: |parser, key, value| parser.converted(key, value, parse_duration);
@@ -97,7 +97,7 @@ macro_rules! read_row {
     ($parser:ident, $word:ident, $value:ident,
         $op:ident ($key:ident: $operand:ident) $row:literal = $example:literal) => {
         if $word == $row {
-            return <$operand as ReadOperand>::read($parser, $row, $value).map(Op::$op);
+            return <operand::$operand as ReadOperand>::read($parser, $row, $value).map(Op::$op);
         }
     };
     ($parser:ident, $word:ident, $value:ident,
@@ -105,7 +105,8 @@ macro_rules! read_row {
         $row:literal = $example:literal) => {
         if $word == $row {
             let keys = [stringify!($key), stringify!($other)];
-            let (first, second) = $parser.pair::<$operand, $second>($row, $value, keys)?;
+            let (first, second) =
+                $parser.pair::<operand::$operand, operand::$second>($row, $value, keys)?;
             return Some(Op::$op(first, second));
         }
     };
