@@ -19,7 +19,7 @@ IFS= read -r reason <<EOF
 $3
 EOF
 case $name in
-kernel | originals | browser | shell | archive-tool | python | third-party | licences | network | release) kind=all ;;
+kernel | originals | browser | shell | archive-tool | python | third-party | trace-cmd | licences | network | release) kind=all ;;
 recording | control-groups | root | user-notification | sched-ext) kind=machine ;;
 *)
   echo "$0: unknown name \`$name\`" >&2

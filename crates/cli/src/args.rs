@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Record what this machine's scheduler does (root)
     Record(RecordArgs),
-    /// Write a recording of any kind as ftrace text, for Perfetto, for Chrome's trace viewer, or as a table
+    /// Write a recording of any kind as ftrace text, for trace-cmd, Perfetto or Chrome's trace viewer, or as a table
     Convert(ConvertArgs),
     /// Measure a recording: trace.dat, perf.data, Perfetto, CTF, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
@@ -210,8 +210,9 @@ pub(crate) struct RunArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-    /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; `.parquet` or
-    /// `.arrow` as a table (feature `parquet`); any other name, and `-` for stdout, ftrace text
+    /// Write the events: `.txt` or `.ftrace`, and `-` for stdout, as ftrace text; `.dat` for trace-cmd and KernelShark;
+    /// `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; `.parquet` or `.arrow` as a table
+    /// (feature `parquet`)
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Also record each callback of the scheduler, for `--trace`

@@ -22,7 +22,7 @@ pub(crate) enum Form {
 }
 
 /// The ends of names, for messages.
-pub(crate) const ENDS: &str = ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), \
+pub(crate) const ENDS: &str = ".txt or .ftrace (text), .dat (trace-cmd), .perfetto-trace or .pftrace (Perfetto), \
                                .json (Chrome's trace viewer), .parquet, .arrow (tables)";
 
 /// Message of a build without the feature.
@@ -74,7 +74,8 @@ impl Form {
             Self::Arrow => fairground_trace::write_arrow(trace, &mut sink)?,
             #[cfg(not(feature = "parquet"))]
             Self::Parquet | Self::Arrow => return Err(io::Error::other(NO_PARQUET)),
-            Self::Text | Self::TraceDat => fairground_trace::write_ftrace(trace, &mut sink)?,
+            Self::TraceDat => fairground_trace::write_trace_dat(trace, &mut sink)?,
+            Self::Text => fairground_trace::write_ftrace(trace, &mut sink)?,
         }
         sink.flush()
     }

@@ -60,4 +60,6 @@ pub use task_state::TaskState;
 pub use trace::{Events, Trace};
 #[cfg(feature = "parquet")]
 pub use writers::{EVENTS_SCHEMA_VERSION, EventBatches, write_arrow, write_parquet};
-pub use writers::{Precision, write_chrome, write_ftrace, write_ftrace_with, write_perfetto};
+pub use writers::{
+    Precision, write_chrome, write_ftrace, write_ftrace_with, write_perfetto, write_trace_dat,
+};

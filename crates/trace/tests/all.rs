@@ -27,4 +27,5 @@ mod samples;
 mod support;
 mod texts;
 mod trace_dat;
+mod trace_dat_written;
 mod wakers;

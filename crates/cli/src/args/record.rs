@@ -54,8 +54,9 @@ pub(crate) struct ConvertArgs {
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.perfetto-trace` is for Perfetto, `.json`
-    /// for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
+    /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.dat` is for trace-cmd and KernelShark,
+    /// `.perfetto-trace` for Perfetto, `.json` for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`);
+    /// `-` is text on stdout
     #[arg(required_unless_present = "output_option")]
     output: Option<PathBuf>,
     /// The same, as `record` has it

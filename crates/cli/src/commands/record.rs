@@ -23,7 +23,7 @@ use crate::talk;
 fn form_of_recording(output: &Path) -> Result<Form, Failure> {
     let form = Form::of(output).ok_or_else(|| {
         Failure::new(format_args!("{}: no known kind of recording", output.display()))
-            .help(format_args!("the name ends in .dat (trace-cmd's format), {ENDS}"))
+            .help(format_args!("the name ends in {ENDS}"))
     })?;
     form.check()?;
     Ok(form)
@@ -151,13 +151,6 @@ pub(super) fn record_shown(
 
 pub(super) fn convert(cli: &Cli, args: &ConvertArgs) -> Result<ExitCode, Failure> {
     let form = form_of_recording(args.output())?;
-    if form == Form::TraceDat {
-        return Err(Failure::new(format_args!(
-            "{}: only recording writes trace.dat",
-            args.output().display()
-        ))
-        .help(format_args!("give a name that ends in {ENDS}, or `-`")));
-    }
     write(&find_recording(&args.recording, &args.source, cli.quiet)?.trace, form, args.output())?;
     Ok(ExitCode::SUCCESS)
 }

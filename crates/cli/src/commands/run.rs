@@ -116,9 +116,9 @@ fn write_trace(
 
 /// The form that the name of the trace says, where it can be written; ftrace text for a pipe or a device.
 fn form_of_trace(path: &Path) -> Result<Form, Failure> {
-    let form = Form::of(path).filter(|form| *form != Form::TraceDat);
-    let form =
-        form.or_else(|| export::is_special(path).then_some(Form::Text)).ok_or_else(|| {
+    let form = Form::of(path)
+        .or_else(|| export::is_special(path).then_some(Form::Text))
+        .ok_or_else(|| {
             Failure::new(format_args!("--trace {}: no known kind of trace", path.display()))
                 .help(format_args!("the name ends in {ENDS}"))
         })?;

@@ -18,6 +18,7 @@ use super::interner::{IdentityId, Interner, UNNAMED};
 use super::merge::RunMerger;
 use super::segments::{SegmentWriter, TakeSegments};
 use super::stated::{LEFT_OUT, Scope, Stated};
+use super::tie_order::TieOrder;
 use crate::escape::unescape;
 use crate::origin::OriginError;
 use crate::packed::{Packed, PackedKind};
@@ -49,6 +50,8 @@ pub(super) struct Collector<'p> {
     /// Lines or records of the kernel so far.
     pub(super) read: u64,
     merger: RunMerger,
+    /// Of the events that the merger gives.
+    pub(super) order: TieOrder,
     /// Events that were added one by one and are not in the merger yet.
     batch: Batch,
     /// Of the events in the merger.
@@ -83,6 +86,7 @@ impl<'p> Collector<'p> {
             interner,
             read: 0,
             merger: RunMerger::default(),
+            order: TieOrder::default(),
             batch: Batch::default(),
             scope: Scope::default(),
             parts,
@@ -295,7 +299,9 @@ impl<'p> Collector<'p> {
     /// Passes all events up to a time to the builder.
     fn pass(&mut self, until_ns: u64) {
         self.builder.renames.sort();
-        self.merger.take_until(until_ns, |event| self.builder.push(event));
+        let Self { merger, order, builder, .. } = self;
+        merger.take_until(until_ns, |event| order.take(event, |event| builder.push(event)));
+        order.release(|event| builder.push(event));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::line::{CPUS_MAX, leading_number};
 use super::stated::value;
+use super::tie_order::CpuRun;
 use crate::escape::unescape;
 use crate::{CgroupId, CgroupInfo, Policy, RtPrio, TaskInfo};
 
@@ -26,6 +27,8 @@ pub(super) enum Remark {
     Cgroup(CgroupInfo),
     /// From our writer: a label, in the order of their numbers.
     Label(String),
+    /// From our writer: the order of the events of one time.
+    Order { time_ns: u64, runs: Vec<CpuRun> },
     /// A fact about the origin of the recording ([`crate::Origin`]): its key and its value.
     Origin { key: String, value: String },
 }
@@ -108,6 +111,15 @@ pub(super) fn own_comment(text: &str) -> Option<Remark> {
             Some(Remark::Origin { key: key.to_owned(), value })
         }
         "label" => Some(Remark::Label(unescape(rest).into_owned())),
+        "order" => {
+            let run = |run: &str| {
+                let (cpu, count) = run.split_once('*').unwrap_or((run, "1"));
+                Some((cpu.parse().ok()?, count.parse().ok()?))
+            };
+            let time_ns = value(rest, "time_ns=")?.parse().ok()?;
+            let runs = value(rest, "cpus=")?.split(',').map(run).collect::<Option<_>>()?;
+            Some(Remark::Order { time_ns, runs })
+        }
         "cgroup" => {
             let (fixed, path) = rest.split_once("path=")?;
             let parent = value(fixed, "parent=").and_then(|parent| parent.parse().ok());

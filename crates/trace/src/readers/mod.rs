@@ -55,6 +55,7 @@ mod start;
 mod state_bits;
 mod stated;
 mod text;
+mod tie_order;
 mod trace_dat;
 
 use std::fs::File;

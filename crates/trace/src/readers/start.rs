@@ -3,22 +3,29 @@
 use super::build::{Builder, TaskRecord};
 use super::collect::Collector;
 use super::header::{Remark, own_comment};
+use super::text::take_remark;
 use crate::{CgroupInfo, StartState, TaskId, TaskInfo};
 
 /// Lines that a state may have.
 const LINES_MAX: usize = 1 << 20;
 
 impl Collector<'_> {
-    /// Takes over the text of a [`StartState`]. Lines that mean nothing are counted.
+    /// Takes over the text of a [`StartState`]. Lines that mean nothing are counted. One that begins with the CPUs is that
+    /// of our own writer: its tasks, cgroups and labels are all that the trace has, in their order.
     pub(super) fn start_state(&mut self, text: &str) {
+        let is_written = text.starts_with("cpus ");
         let mut state = StartState::default();
         for line in text.lines().take(LINES_MAX) {
             match own_comment(line) {
+                Some(remark) if is_written => take_remark(self, remark),
                 Some(Remark::Origin { key, value }) => self.origin(&key, &value),
                 Some(Remark::Cgroup(cgroup)) => state.cgroups.push(cgroup),
                 Some(Remark::Task(task)) => state.tasks.push(task),
                 _ => self.unreadable_text("an unknown line of the state at the beginning", line),
             }
+        }
+        if is_written {
+            return;
         }
         self.builder.set_start(state.cgroups, state.tasks);
     }

@@ -238,7 +238,8 @@ fn take_sample(collector: &mut Collector, sample: &Sample) {
     collector.position = here;
 }
 
-fn take_remark(collector: &mut Collector, remark: Remark) {
+/// Takes over what a line that is no event says.
+pub(super) fn take_remark(collector: &mut Collector, remark: Remark) {
     match remark {
         Remark::Nothing => {}
         Remark::OtherRecord => collector.trace().loss.skipped += 1,
@@ -250,6 +251,7 @@ fn take_remark(collector: &mut Collector, remark: Remark) {
         }
         Remark::Lost { cpu, count } => collector.lost(cpu, count),
         Remark::Window { start_ns, end_ns } => collector.window = Some((start_ns, end_ns)),
+        Remark::Order { time_ns, runs } => collector.order.state(time_ns, runs),
         Remark::Task(info) => collector.listed.push(info),
         Remark::Origin { key, value } => collector.origin(&key, &value),
         Remark::Cgroup(info) => collector.cgroup(info),

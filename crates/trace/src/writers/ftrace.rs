@@ -16,10 +16,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::own::{self, plain_name};
 use super::view::View;
 use crate::escape::{escape, escape_start};
-use crate::event::{FieldValue, mark_key};
-use crate::start_state::{cgroup_line, task_line};
+use crate::event::FieldValue;
 use crate::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
 
 /// Digits of the time stamps.
@@ -91,27 +91,14 @@ impl<'a> Text<'a> {
     }
 
     fn header(&mut self) {
-        let Trace { cpus, start_ns, end_ns, .. } = self.trace;
+        let Trace { cpus, .. } = self.trace;
         let events = self.trace.len();
         let out = &mut self.out;
         let _ = write!(
             out,
             "# tracer: nop\n#\n# entries-in-buffer/entries-written: {events}/{events}   #P:{cpus}\n#\n"
         );
-        let _ = writeln!(out, "# fairground: cpus {cpus}");
-        let _ = writeln!(out, "# fairground: window start_ns={start_ns} end_ns={end_ns}");
-        for (key, value) in self.trace.origin.lines() {
-            let _ = writeln!(out, "# fairground: origin {key} {}", escape(&value));
-        }
-        for task in self.trace.tasks() {
-            task_line(out, "# fairground: ", task);
-        }
-        for cgroup in self.trace.cgroups() {
-            cgroup_line(out, "# fairground: ", cgroup);
-        }
-        for label in self.trace.labels() {
-            let _ = writeln!(out, "# fairground: label {}", escape(label));
-        }
+        own::header_lines(out, "# fairground: ", self.trace);
         out.push_str(
             "#\n#           TASK-PID     CPU#  FLAGS  TIMESTAMP  FUNCTION\n\
              #              | |         |     |       |         |\n",
@@ -212,21 +199,7 @@ impl<'a> Text<'a> {
     /// Events that the kernel has no tracepoint for.
     fn marked(&mut self, kind: EventKind) {
         self.out.push_str("tracing_mark_write: ");
-        let Self { out, view, trace, .. } = self;
-        if let EventKind::Mark { task, label, value } = kind {
-            let _ = write!(out, "C|{}|{}|{value}", view.pid(task), escape(trace.label(label)));
-            return;
-        }
-        let _ = write!(out, "fairground:{}", kind.mark().unwrap_or(kind.name()));
-        if kind.mark().is_some() {
-            kind.each_field(|field, _, value| {
-                let text = value.text(trace, |task| view.pid(task));
-                let _ = match mark_key(field, value.role()) {
-                    Some(key) => write!(out, " {key}={text}"),
-                    None => write!(out, " {text}"),
-                };
-            });
-        }
+        own::mark(&mut self.out, &self.view, kind);
     }
 
     /// `comm-pid [cpu] flags time: `.
@@ -286,8 +259,4 @@ impl<'a> Text<'a> {
     fn prio(&self, task: TaskId) -> i32 {
         self.view.prio(task)
     }
-}
-
-fn plain_name(comm: &str) -> String {
-    comm.chars().map(|c| if c.is_control() || matches!(c, '[' | '=') { '?' } else { c }).collect()
 }

@@ -4,7 +4,9 @@ mod chrome;
 #[cfg(feature = "parquet")]
 mod columnar;
 mod ftrace;
+mod own;
 mod perfetto;
+mod trace_dat;
 mod view;
 
 pub use chrome::write_chrome;
@@ -12,3 +14,4 @@ pub use chrome::write_chrome;
 pub use columnar::{EVENTS_SCHEMA_VERSION, EventBatches, write_arrow, write_parquet};
 pub use ftrace::{Precision, write_ftrace, write_ftrace_with};
 pub use perfetto::write_perfetto;
+pub use trace_dat::write_trace_dat;
