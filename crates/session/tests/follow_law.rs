@@ -1,7 +1,8 @@
 //! The law of one's own trace: a scheduler that follows a recording of its own simulated run differs in no decision,
 //! whatever was recorded. Of every benchmark of the library, under seven schedulers, on 1, 2 and 8 CPUs, with and
-//! without calls and callbacks, as text and as Perfetto: a part of them each time, all with `FAIRGROUND_FOLLOW=all`.
-//! With `FAIRGROUND_DOCS=write`, too, the shares that such recordings decide are written into the report.
+//! without calls and callbacks, as text, trace.dat and Perfetto: a part of them each time, all with
+//! `FAIRGROUND_FOLLOW=all`. With `FAIRGROUND_DOCS=write`, too, the shares that such recordings decide are written into
+//! the report.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,11 +13,11 @@ use fairground_session::{
     Agreement, Decision, FollowPlan, Followed, MachineSpec, Plan, RunSpec, Scheduler, TargetSpec,
     Unwatched, find_workload,
 };
-use fairground_trace::{EventKind, Trace, read, write_ftrace, write_perfetto};
+use fairground_trace::{EventKind, Trace, read, write_ftrace, write_perfetto, write_trace_dat};
 
 const SCHEDULERS: [&str; 7] = ["o1", "cfs_2_6_23", "cfs", "rfs", "sd", "eevdf", "fifo"];
 const CPUS: [u32; 3] = [1, 2, 8];
-const FORMS: [&str; 2] = ["text", "Perfetto"];
+const FORMS: [&str; 3] = ["text", "trace.dat", "Perfetto"];
 /// Each benchmark of the library, and the simulated time of its runs.
 const LOADS: [(&str, &str); 26] = [
     ("aim7:4", "20ms"),
@@ -77,7 +78,7 @@ impl Content {
         });
         for event in trace.events() {
             let is_kept = match event.kind {
-                EventKind::Callback { .. } => self.callbacks,
+                EventKind::Callback { .. } | EventKind::WakeSync { .. } => self.callbacks,
                 EventKind::CallEnter { .. } | EventKind::CallExit { .. } => self.calls,
                 _ => true,
             };
@@ -95,6 +96,7 @@ fn as_file(trace: &Trace, form: &str) -> Trace {
     let mut bytes = Vec::new();
     match form {
         "text" => write_ftrace(trace, &mut bytes),
+        "trace.dat" => write_trace_dat(trace, &mut bytes),
         _ => write_perfetto(trace, &[], &mut bytes),
     }
     .expect("memory takes it");
@@ -181,7 +183,7 @@ fn cases(all: bool, nth: usize) -> Vec<(Content, &'static str)> {
     let product: Vec<_> = product.collect();
     match all {
         true => product,
-        false => vec![product[nth % product.len()], product[(nth + 4) % product.len()]],
+        false => vec![product[nth % product.len()], product[(nth + 5) % product.len()]],
     }
 }
 
@@ -221,8 +223,27 @@ fn no_decision_of_an_own_recording_differs() {
         let is_nearly_all = decided >= 99 * (agreement.total() - agreement.with_sync);
         let what = format!("{} on {cpus}: {agreement:?}", SCHEDULERS[*of]);
         // Perfetto's files are not read with their callbacks.
-        assert!(!content.callbacks || *form != "text" || is_nearly_all, "{what}");
+        assert!(!content.callbacks || *form == "Perfetto" || is_nearly_all, "{what}");
     }
+}
+
+/// What a scheduler decides by `WF_SYNC` beyond the placement, and whether the waker is exiting.
+#[test]
+fn the_hints_of_a_wake_up_are_in_the_recording() {
+    let runs = [
+        ("fifo", ("volano:1,users=4", "10ms"), 8),
+        ("o1", ("volano:1,users=4", "8ms"), 3),
+        ("eevdf", ("forkstorm:5,children=3", "12ms"), 4),
+    ];
+    let cases = FORMS[..2].iter().map(|form| (Content::ALL[1], *form)).collect::<Vec<_>>();
+    let (mut shares, mut failures) = (Shares::new(), String::new());
+    for (name, load, cpus) in runs {
+        let of = SCHEDULERS.iter().position(|known| *known == name).expect("one of them");
+        try_run((of, &self::load(name)), (load, cpus), &cases, (&mut shares, &mut failures));
+    }
+    assert!(failures.is_empty(), "{failures}");
+    let with_sync: u64 = shares.values().map(|agreement| agreement.with_sync).sum();
+    assert_eq!(with_sync, 0);
 }
 
 /// The share of the decisions that the recordings decide, %, by what they have.
@@ -242,7 +263,7 @@ fn table(shares: &Shares) -> String {
             };
             let [both, callbacks, calls, neither] =
                 Content::ALL.map(|content| share(content, FORMS[0]));
-            let [all, none] = [0, 3].map(|nth| share(Content::ALL[nth], FORMS[1]));
+            let [all, none] = [0, 3].map(|nth| share(Content::ALL[nth], FORMS[2]));
             let whole = shares.get(&(of, cpus, Content::ALL[0], FORMS[0]));
             let decisions = whole.map_or(0, Agreement::total);
             let _ = writeln!(

@@ -205,6 +205,9 @@ events! {
     Slice "slice" mark "slice" { task: Task(T) @ a, slice_ns: Number(u64) @ bc }
     /// `task` may run on other CPUs than before; the label is their list (`0-3,8`).
     Affinity "affinity" mark "affinity" { task: Task(T) @ a, cpus: Label(Label) @ b }
+    /// The wake-up of `task` that follows on the event's CPU is synchronous: the waker is about to sleep (`WF_SYNC`).
+    /// Present where callbacks are, whose scheduler is told.
+    WakeSync "wake_sync" mark "wake_sync" { task: Task(T) @ a }
 }
 
 /// Makes the roles of fields and their values.

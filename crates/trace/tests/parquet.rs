@@ -77,6 +77,7 @@ fn expected(kind: EventKind) -> (&'static str, Option<TaskId>, Option<TaskId>, O
         EventKind::RtPrio { task, .. } => ("rt_prio", Some(task), None, None),
         EventKind::Slice { task, slice_ns } => ("slice", Some(task), None, Some(slice_ns)),
         EventKind::Affinity { task, .. } => ("affinity", Some(task), None, None),
+        EventKind::WakeSync { task } => ("wake_sync", Some(task), None, None),
         EventKind::CallEnter { task, object, .. } => ("call_enter", Some(task), None, Some(object)),
         EventKind::CallExit { task, result } => {
             ("call_exit", Some(task), None, Some(result as u64))

@@ -192,7 +192,7 @@ proptest! {
         prop_assert_eq!(values, marks);
         let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. }
             | EventKind::CallEnter { .. } | EventKind::CallExit { .. } | EventKind::RtPrio { .. } | EventKind::Callback { .. }
-            | EventKind::Slice { .. } | EventKind::Affinity { .. }
+            | EventKind::Slice { .. } | EventKind::Affinity { .. } | EventKind::WakeSync { .. }
             | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. }
             | EventKind::CgroupWeight { .. }) || preempts(&e.kind)).count();
         prop_assert_eq!(instants, others);

@@ -77,6 +77,7 @@ impl Actors {
         let actor = &mut self.actors[id as usize];
         (actor.level, actor.pending) = (0, false);
         actor.frames[0].phase = Phase::Ended;
+        effects.push(Effect::BeginExit);
         let (spec, nth, parent) = (actor.spec, actor.nth, actor.parent);
         self.members[spec as usize].remove(nth);
         self.living -= 1;

@@ -101,6 +101,8 @@ pub enum Effect {
         /// The new actor.
         child: ActorId,
     },
+    /// The advanced actor begins to exit ([`Need::Exit`]); then it wakes its parent.
+    BeginExit,
     /// A signal for an actor that is computing: call [`super::Actors::interrupt`], see the module's page.
     Signal {
         /// The actor.

@@ -44,11 +44,6 @@ impl Machine {
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };
-        if need == Need::Exit {
-            // `exit_signals`: from here on the task is exiting; then it notifies its parent.
-            self.kernel.task_mut(slot).exiting = true;
-            self.kernel.task(slot).publish_exiting(self.program.memory())?;
-        }
         for effect in &effects {
             self.apply(cpu, slot, *effect)?;
         }
@@ -81,6 +76,7 @@ impl Machine {
                 Ok(())
             }
             Effect::Fork { child } => self.fork(Some(slot), child),
+            Effect::BeginExit => self.begin_exit(cpu, slot),
             Effect::Signal { actor } => {
                 self.signal(actor);
                 Ok(())

@@ -204,7 +204,17 @@ impl Machine {
         Ok(())
     }
 
-    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`,
+    /// `exit_signals` of the task that runs: from here on it is exiting. Before it notifies its parent, the event says so.
+    pub(crate) fn begin_exit(&mut self, cpu: u32, slot: Slot) -> Step {
+        let task = self.kernel.task_mut(slot);
+        task.exiting = true;
+        let (id, addr) = (task.id, task.addr);
+        self.kernel.task(slot).publish_exiting(self.program.memory())?;
+        self.kernel.emit(cpu, 0, EventKind::Exit { task: id });
+        self.at_its_cost(cpu, |machine| machine.raise(Event::ProcessExit, &[addr, 1]))
+    }
+
+    /// The end of `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`,
     /// `quiescent`, those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
         if self.kernel.pays_way_off(slot) {
@@ -212,9 +222,7 @@ impl Machine {
         }
         let task = self.kernel.task_mut(slot);
         task.stage = Stage::Advance;
-        let (id, actor, addr) = (task.id, task.actor, task.addr);
-        self.kernel.emit(cpu, 0, EventKind::Exit { task: id });
-        self.at_its_cost(cpu, |machine| machine.raise(Event::ProcessExit, &[addr, 1]))?;
+        let actor = task.actor;
         self.schedule(Some(TaskState::Dead))?;
         self.at_its_cost(cpu, |machine| {
             machine.exit_task(slot);

@@ -30,6 +30,9 @@ impl Machine {
             return Ok(());
         }
         let waker = self.kernel.waker();
+        if sync && self.kernel.trace_options.callbacks {
+            self.kernel.emit(this, 0, EventKind::WakeSync { task: id });
+        }
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
         self.kernel.counters.wakeups += 1;
         let meter = self.meter();

@@ -139,6 +139,7 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::RtPrio { task, prio } => format!("prio {} {}", n(task), prio.prio()),
         EventKind::Slice { task, slice_ns } => format!("slice {} {slice_ns}", n(task)),
         EventKind::Affinity { task, .. } => format!("affinity {}", n(task)),
+        EventKind::WakeSync { task } => format!("sync {}", n(task)),
         EventKind::CallEnter { task, call, object } => {
             format!("enter {} {} {object:#x}", n(task), call.name())
         }

@@ -46,6 +46,8 @@ pub(super) struct Follower<'a> {
     /// How much later the machine's time is than the recording's, ns.
     pub(super) lead_ns: u64,
     pub(super) cpus: Vec<Cpu>,
+    /// The task whose wake-up comes next on a CPU and is synchronous.
+    sync: Option<TaskId>,
     /// By task: where the scheduler placed it at `sched_waking`, and how it is woken.
     placed: Vec<Option<(Placement, Wake)>>,
     /// Passes of the timeline that have begun.
@@ -86,6 +88,7 @@ impl<'a> Follower<'a> {
             tick_ns,
             lead_ns: 0,
             cpus: vec![Cpu::default(); trace.cpus as usize],
+            sync: None,
             placed: vec![None; trace.tasks().len()],
             passes: 0,
             deferred: 0,
@@ -123,6 +126,10 @@ impl<'a> Follower<'a> {
             EventKind::Switch { prev, prev_state, next } => {
                 self.on_switch(cpu, prev, prev_state, next)
             }
+            EventKind::WakeSync { task } => {
+                self.sync = Some(task);
+                Ok(())
+            }
             EventKind::Waking { task, waker, .. } => self.on_waking(cpu, task, waker),
             EventKind::Wakeup { task, target_cpu } => self.on_wakeup(cpu, task, target_cpu),
             EventKind::WakeupNew { task, target_cpu } => {
@@ -159,11 +166,13 @@ impl<'a> Follower<'a> {
         let recorded = self.timeline.woken_on(self.wakings);
         self.wakings += 1;
         self.placed[task.index()] = None;
+        let sync = self.sync.take() == Some(task);
         if !self.sleeps(task) {
             // It has not left its CPU yet.
             return Ok(());
         }
-        let placed = self.place(cpu, task, !waker.is_idle(), recorded)?;
+        let how = Wake { in_interrupt: waker.is_idle(), sync, ..Wake::default() };
+        let placed = self.place(cpu, task, how, recorded)?;
         self.placed[task.index()] = placed;
         match placed {
             // The recording says no more of this wake-up.
@@ -177,19 +186,18 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The scheduler places a task that is woken. No event says whether the waker is about to sleep: where the
+    /// The scheduler places a task that is woken. Where no event says whether the waker is about to sleep, and the
     /// answer is not the recorded one, the scheduler is asked again with that hint.
     fn place(
         &mut self,
         cpu: u32,
         task: TaskId,
-        by_task: bool,
+        how: Wake,
         recorded: Option<u32>,
     ) -> MachineResult<Option<(Placement, Wake)>> {
-        let how = Wake { in_interrupt: !by_task, ..Wake::default() };
         let Some(first) = self.driven.place(cpu, task, how)? else { return Ok(None) };
         let is_recorded = recorded.is_none_or(|recorded| recorded == first.cpu);
-        if is_recorded || !by_task || !first.was_asked {
+        if is_recorded || self.timeline.has_syncs || how.in_interrupt || !first.was_asked {
             return Ok(Some((first, how)));
         }
         self.driven.withdraw(task, first)?;
@@ -207,13 +215,13 @@ impl<'a> Follower<'a> {
         }
         let placed = match self.placed[task.index()].take() {
             Some(placed) => Some(placed),
-            None => self.place(cpu, task, true, Some(to))?,
+            None => self.place(cpu, task, Wake::default(), Some(to))?,
         };
         self.note_slices()?;
         let last_cpu = self.driven.cpu_of(task).unwrap_or(to);
         let (placed, how) = placed.map_or((None, Wake::default()), |(at, how)| (Some(at), how));
         let asked = placed.filter(|placed| placed.was_asked && self.timeline.has_wakings);
-        if asked.is_some() && how.sync {
+        if asked.is_some() && how.sync && !self.timeline.has_syncs {
             self.tally.agree_with_sync(Decision::PlaceWoken);
         } else if let Some(placed) = asked {
             self.judge_place(Decision::PlaceWoken, (cpu, task), (last_cpu, to), placed.cpu);

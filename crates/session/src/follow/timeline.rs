@@ -83,6 +83,8 @@ pub(super) struct Timeline {
     pub(super) has_yield_callbacks: bool,
     /// Whether the recording has the calls of the scheduler's `dispatch` callback.
     pub(super) has_dispatches: bool,
+    /// Whether the recording says which wake-ups are synchronous.
+    pub(super) has_syncs: bool,
     /// When the recording ends, ns.
     end_ns: u64,
     /// By `sched_waking` in their order: the CPU of the `sched_wakeup` that follows.
@@ -129,6 +131,7 @@ impl Timeline {
             has_yields: false,
             has_yield_callbacks: false,
             has_dispatches: false,
+            has_syncs: false,
             end_ns: trace.end_ns,
             woken_on: Vec::new(),
             asked_to_wake: vec![None; trace.tasks().len()],
@@ -253,6 +256,7 @@ impl Timeline {
                 self.trigger(event.cpu, index, event, true);
             }
             EventKind::Charge { .. } => self.has_charges = true,
+            EventKind::WakeSync { .. } => self.has_syncs = true,
             _ => {}
         }
     }

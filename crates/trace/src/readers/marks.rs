@@ -14,6 +14,7 @@
 //! tracing_mark_write: fairground:cgroup_weight weight=300 path=/web/front
 //! tracing_mark_write: fairground:contention_begin pid=77 holder=78 flags=SPIN lock=queue
 //! tracing_mark_write: fairground:contention_end pid=77 lock=queue
+//! tracing_mark_write: fairground:wake_sync pid=77
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
 //! ```
 

@@ -42,6 +42,7 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
         (task(), any::<u64>()).prop_map(|(task, slice_ns)| EventKind::Slice { task, slice_ns }),
         (task(), label()).prop_map(|(task, cpus)| EventKind::Affinity { task, cpus }),
         task().prop_map(|task| EventKind::Tick { task }),
+        task().prop_map(|task| EventKind::WakeSync { task }),
         (task(), any::<u64>())
             .prop_map(|(task, runtime_ns)| EventKind::Charge { task, runtime_ns }),
         (proptest::sample::select(&CallbackKind::ALL[..]), task())

@@ -123,6 +123,7 @@ impl Toy {
     fn apply(&mut self, id: usize, effect: Effect) {
         match effect {
             Effect::Wake { actor, .. } => self.wake(actor.0 as usize),
+            Effect::BeginExit => {}
             Effect::Signal { actor } => {
                 let other = actor.0 as usize;
                 let State::Computing(left) = self.states[other] else {
