@@ -182,5 +182,5 @@ fn what_cannot_be_done_says_so() {
     let said = refusal(&["record", "-o", "load.csv", "--duration", "1s"]);
     says(&said, &["load.csv", "help: ", ".dat", ".txt"]);
     says(&refusal(&["record", "--duration", "5"]), &["--duration", "unit"]);
-    says(&refusal(&["convert", "x.dat", "y.dat"]), &["y.dat", ".txt"]);
+    says(&refusal(&["convert", "x.dat", "y.csv"]), &["y.csv", ".dat", ".txt"]);
 }
