@@ -273,8 +273,8 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
             return Some((name, fields));
         }
     }
-    // A call that the function tracer recorded.
-    if text[end..].starts_with(" <-") {
+    // A call that the function tracer recorded; its name has no colon, other than that of an event.
+    if !word.ends_with(':') && text[end..].starts_with(" <-") {
         return Some(("function", text));
     }
     let name = word.strip_suffix(':')?;
@@ -353,6 +353,7 @@ mod tests {
         assert_eq!((raw.cpu, raw.in_interrupt, raw.event), (1, true, "e"));
         assert_eq!(line("a-7 [001] 1.5: (+12)  e: f").4, "e");
         assert_eq!(line("a-7 3dNs7    1us : try_to_wake_up <-wake_up_process").4, "function");
+        assert_eq!(line("a-7 [001] 1.5: bpf_trace_printk: <-x").4, "bpf_trace_printk");
         let why = parse("a-7 [001] d..2. 4711: sched_switch: x").expect_err("no time");
         assert!(why.starts_with("the time is a count"), "{why}");
         let why = parse("a-7 [000]25704150421857: sched_switch: x").expect_err("no time");
