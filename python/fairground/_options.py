@@ -142,7 +142,7 @@ class Options:
     #: How long to run, in simulated time; the workload's own length by default.
     duration: str | None = None
     #: How long before a simulated run its tasks are created and sleep; they begin with a wake-up. Without it they begin as forks [default:
-    #: 400ms beside a real kernel, else none].
+    #: 400ms beside a real kernel and under published schedulers, else none].
     lead_in: str | None = None
     #: How many events a simulated run may keep, 32 bytes of memory each: one more ends it with an error. A run that writes no trace and no
     #: page, and whose tasks leave no marks, keeps none [default: 100000000].

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use fairground_testing::{thrice, unavailable};
 
 use crate::support::registry::Registry;
-use crate::support::{bootable, fairground, refusal, success};
+use crate::support::{Files, bootable, fairground, refusal, success};
 
 /// Those that run on any machine with what their entries set.
 const SCHEDULERS: [&str; 9] = [
@@ -171,10 +171,50 @@ fn old_versions_run_as_far_as_they_go() {
         let of_it = ["--kernel-abi", kernel, "--sched", sched];
         let text = success(&[&fixed[..], &of_it].concat());
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let told = ["which its entry describes for another version", "what its loader would set"];
+        let told = [
+            "which its entry describes for another version",
+            "what its loader would set",
+            "its loader may run",
+        ];
         assert!(told.iter().any(|words| text.contains(words)), "{sched}: {text}");
     }
 }
+
+/// Tasks exist when such a scheduler is attached. As the very first thing that runs, tasks of one CPU beside forks would
+/// wait under this one for good.
+#[test]
+fn bound_tasks_beside_forks_run_from_the_start() {
+    if !fetched(&["scx_p2dq"]) {
+        return;
+    }
+    let files = Files::new();
+    let load = files.write("bound.toml", BOUND_BESIDE_FORKS);
+    let run = ["run", &load, "--cpus", "4", "--duration", "1s", "--quiet", "--sched", "scx_p2dq"];
+    let text = success(&run);
+    assert!(!text.contains("never ran"), "{text}");
+    let text = success(&[&run[..], &["--lead-in", "0s"]].concat());
+    assert!(text.contains("4 tasks never ran"), "{text}");
+}
+
+const BOUND_BESIDE_FORKS: &str = r#"
+format = 1
+name = "bound-beside-forks"
+
+[[task]]
+name = "bound"
+count = 4
+cpus = "1"
+program = [{ run = "forever" }]
+
+[[task]]
+name = "forker"
+count = 4
+program = [{ loop = [{ fork = "child" }, "wait"] }]
+
+[[task]]
+name = "child"
+program = [{ run = "200us" }]
+"#;
 
 /// A kernel of 6.12 has half of the flags that their loaders set now: the loaders leave the others out, too.
 #[test]

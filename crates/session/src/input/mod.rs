@@ -29,6 +29,7 @@ pub use loader::LoaderProgram;
 pub(crate) use loader::is_loader;
 pub use profile::Profile;
 pub use profiles::read_profiles;
+pub(crate) use published::is_published;
 pub use published::{profile_of, scheduler_store};
 pub use recording::{
     Recording, analyse_recording_watched, is_recording, is_workload_file, read_recording,

@@ -44,6 +44,11 @@ fn is_built(name: &str) -> bool {
         && scheduler_store().is_ok_and(|store| !store.built(name).is_empty())
 }
 
+/// Whether that is a published scheduler.
+pub(crate) fn is_published(spec: &str) -> bool {
+    named(spec).is_some()
+}
+
 /// A scheduler's name without the options of an entry of the catalogue.
 pub(super) fn without_options(spec: &str) -> &str {
     let options = named(spec).and_then(|named| named.options);

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::failure::Failure;
 use crate::input::{
-    Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
-    parse_time_if, topology_table, variants,
+    Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, is_published,
+    parse_time, parse_time_if, topology_table, variants,
 };
 
 /// Ticks a second by default: what Debian's kernels have.
@@ -22,8 +22,9 @@ pub const HZ_DEFAULT: u32 = 250;
 /// What kernels are built with (`CONFIG_HZ`).
 pub(crate) const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 /// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for
-/// them to go to sleep.
-const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
+/// them to go to sleep. Published schedulers are for such systems: `scx_p2dq` takes a virtual time of 0, which a kernel
+/// leaves behind with the first task that runs, for that of an empty queue.
+const LEAD_IN_NS: u64 = 400_000_000;
 /// A spec, checked. The workload and the schedulers are found apart: some commands have their own.
 #[derive(Debug)]
 pub struct Resolved {
@@ -68,8 +69,9 @@ impl RunSpec {
         let later = at_settings(&self.scheduler.at)?;
         let mut machine = self.machine(&targets, callbacks)?;
         let real = targets.iter().any(Target::is_real);
-        if self.machine.lead_in.is_none() && real {
-            machine.lead_in_ns = LEAD_IN_BESIDE_REAL_NS;
+        let is_published = || self.scheduler.sched.iter().any(|sched| is_published(sched));
+        if self.machine.lead_in.is_none() && (real || is_published()) {
+            machine.lead_in_ns = LEAD_IN_NS;
         }
         if !real {
             refuse_knobs(variants.iter().flat_map(|variant| &variant.settings).chain(&later))?;

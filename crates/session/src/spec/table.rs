@@ -177,7 +177,7 @@ options! {
         duration: Option<String> = None => "--duration DURATION", EVERYWHERE, hyphens;
 
         /// How long before a simulated run its tasks are created and sleep; they begin with a wake-up. Without it they
-        /// begin as forks [default: 400ms beside a real kernel, else none]
+        /// begin as forks [default: 400ms beside a real kernel and under published schedulers, else none]
         lead_in: Option<String> = None => "--lead-in TIME", SIM, hyphens;
 
         /// How many events a simulated run may keep, 32 bytes of memory each: one more ends it with an error. A run that
