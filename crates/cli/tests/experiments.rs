@@ -166,7 +166,11 @@ fn what_is_not_there_is_said() {
     let fifo = |more: &str| format!("sched = \"fifo\"\n{more}");
     let twice = fifo("starts = [\"1ms\", \"2ms\", \"1ms\"]");
     says("sched = \"fifo\"", &twice, &["`here`", "`1ms` twice"]);
-    says("sched = \"fifo\"", &fifo("hold = \"1ms\""), &["here 2p", "simulated", "`lead_in`"]);
+    says(
+        "sched = \"fifo\"",
+        &fifo("hold = \"1ms\""),
+        &["here 2p", "--hold applies to", "--lead-in"],
+    );
     for (hold, why) in [("1001ms", "longer than 1000 ms"), ("soon", "hold: ")] {
         let held = fifo(&format!("on = \"vm:6.1\"\nhold = \"{hold}\""));
         says("sched = \"fifo\"", &held, &["here 2p", why]);

@@ -52,8 +52,8 @@ fn a_loader_needs_a_guest_and_is_the_only_scheduler_of_a_run() {
         let said = refusal(&[&["run", "hogs:2", "--loader", "/bin/echo"], arguments].concat());
         words.iter().for_each(|word| assert!(said.contains(word), "{word}: {said}"));
     };
-    says(&[], &["guest of a virtual machine", "--on vm:newest"]);
-    says(&["--on", "host"], &["guest of a virtual machine", "--on host --sched kernel"]);
+    says(&[], &["virtual machines only", "`vm:newest` to --on"]);
+    says(&["--on", "host"], &["virtual machines only", "--on host --sched kernel"]);
     says(
         &["--on", "vm:7.2", "--sched", "cfs"],
         &["two schedulers", "leave out --sched", "compare"],

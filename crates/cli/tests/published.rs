@@ -196,9 +196,9 @@ fn bound_tasks_beside_forks_run_from_the_start() {
     assert!(text.contains("4 tasks never ran"), "{text}");
 }
 
-const BOUND_BESIDE_FORKS: &str = r#"
-format = 1
+const BOUND_BESIDE_FORKS: &str = r#"format = 1
 name = "bound-beside-forks"
+duration = "1s"
 
 [[task]]
 name = "bound"

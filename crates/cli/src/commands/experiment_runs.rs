@@ -212,11 +212,10 @@ fn of_run(run: &Run, failure: Failure) -> Failure {
 fn run_one(run: &Run, engine: EngineChoice, progress: &Progress) -> Result<Outcome, Failure> {
     let mut spec = run.spec.clone();
     // The option of the command counts where it is not the default.
-    if engine != EngineChoice::default() {
+    if run.is_simulated() && engine != EngineChoice::default() {
         spec.scheduler.engine = engine;
     }
     let options = if run.is_simulated() { Options::simulated() } else { Options::default() };
-    let spec = spec.for_its_targets()?;
     let (workload, _) = spec.find_workload()?;
     // A kernel that is not in the cache is not fetched for an experiment.
     let plan = RunPlan { fetch: false, ..RunPlan::new(&spec, &workload, options) };

@@ -278,6 +278,10 @@ impl Experiment {
             .map_err(|wrong| of_run(&wrong).help_if(wrong.help.clone()))?;
         spec.locks.locks = locks;
         spec.hold_ns().map_err(|failure| of_run(&failure))?;
+        // On a real kernel a run may have what the simulated runs beside it have.
+        let keeps = spec.target.on == [SIMULATED];
+        let keeps = |name: &str| keeps && entry.words.contains_key(name);
+        let spec = spec.for_its_targets(keeps).map_err(|failure| of_run(&failure))?;
         Ok(Run {
             name: entry.name.clone(),
             reports: entry.reports,

@@ -221,7 +221,7 @@ fn a_queue_wakes_as_it_says() {
         let mut effects = Vec::new();
         actors.advance(receiver, 0, &mut effects).unwrap();
         actors.advance(sender, 0, &mut effects).unwrap();
-        assert_eq!(effects, [Effect::Wake { actor: receiver, sync }]);
+        assert_eq!(effects, [Effect::Wake { actor: receiver, sync }, Effect::BeginExit]);
     }
 }
 

@@ -107,19 +107,20 @@ impl RunSpec {
         Ok(())
     }
 
-    /// The same run without the options that have no effect on its targets: files state them for all of their runs.
+    /// The same run without the options that have no effect on its targets, as files state them for all of their runs.
+    /// What it `keeps`, by name in files, [`RunSpec::resolve`] refuses.
     ///
     /// # Errors
     /// If a target is none.
-    pub fn for_its_targets(self) -> Result<RunSpec, Failure> {
+    pub fn for_its_targets(self, keeps: impl Fn(&str) -> bool) -> Result<RunSpec, Failure> {
         let targets = self.targets()?;
         let mut words = self.stated();
         let applies = |row: &OptionRow| match row.exclusive {
             true => targets.iter().all(|target| row.targets.have(target)),
             false => targets.iter().any(|target| row.targets.have(target)),
         };
-        let left_out = RunSpec::options().filter(|row| !applies(row)).map(|row| row.name);
-        left_out.for_each(|name| drop(words.remove(name)));
+        let left_out = RunSpec::options().filter(|row| !applies(row) && !keeps(row.name));
+        left_out.for_each(|row| drop(words.remove(row.name)));
         RunSpec::from_words(&words).map_err(Failure::new)
     }
 }

@@ -134,7 +134,9 @@ fn what_follows_a_wake_up_waits_for_the_kernel() {
     {
         effects.clear();
         assert_eq!(actors.advance(sender, 0, &mut effects).unwrap(), sends, "{turn}");
-        assert_eq!(effects, [Effect::Wake { actor: receiver, sync: false }], "{turn}");
+        let woken = effects.first();
+        assert_eq!(woken, Some(&Effect::Wake { actor: receiver, sync: false }), "{turn}");
+        assert_eq!(effects.len(), 1 + usize::from(sends == Need::Exit), "and it exits: {turn}");
         assert_eq!(actors.advance(receiver, 0, &mut effects).unwrap(), receives, "{turn}");
     }
 }
