@@ -51,9 +51,9 @@ demo: build ## Install, build, reproduce the time-slice report of 2009, and comp
 	@echo
 	$(RELEASE) reproduce slice-2009
 	@echo
-	$(RELEASE) compare 'hogs:3 + sleepers:2,run=2ms,sleep=8ms' --cpus 2 --sched o1,cfs,rfs,eevdf --duration 10s --html target/demo.html
-	@echo
-	@echo "The same with charts: open target/demo.html"
+	$(RELEASE) compare 'hogs:3 + sleepers:2,run=2ms,sleep=8ms' --cpus 2 --sched o1,cfs,rfs,eevdf --duration 10s --quiet --html target/demo.html > target/demo.txt
+	@sed '/^$$/q' target/demo.txt
+	@echo "All figures: target/demo.txt; with charts: open target/demo.html"
 
 # The two builds and the downloads share one job server: linking the release binary uses one core, and downloads use
 # none.
