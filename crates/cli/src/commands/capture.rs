@@ -4,23 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fairground_analysis::Options;
 use fairground_bpf::Object;
 use fairground_realkernel::job::Captured;
 use fairground_report::{Document, Table};
 use fairground_session::{
-    Failure, LoaderProgram, MachineSpec, Profile, RunPlan, RunSpec, TargetReport, TargetSpec,
-    captured_differences, captured_profile, find_object, object_within, profile_of,
+    Failure, LoaderProgram, Profile, SchedulerSpec, TargetSpec, captured_differences,
+    captured_profile, find_object, object_within, profile_of,
 };
 
+use super::attached::attached;
 use crate::args::{CaptureArgs, Cli};
 use crate::export;
 use crate::present;
-use crate::progress::Progress;
-
-/// Workload in the guest meanwhile, and its length.
-const WORKLOAD: &str = "sleepers:1";
-const DURATION: &str = "10ms";
 
 pub(super) fn capture(cli: &Cli, args: &CaptureArgs) -> Result<ExitCode, Failure> {
     let program = LoaderProgram::find(&args.loader)?.program;
@@ -78,23 +73,11 @@ fn in_guest(cli: &Cli, args: &CaptureArgs) -> Result<Captured, Failure> {
         on: vec![args.on.clone()],
         loader: Some(args.loader.clone()),
         memory: args.memory,
-        record: false,
         ..TargetSpec::default()
     };
-    let machine = MachineSpec {
-        cpus: Some(args.cpus),
-        duration: Some(DURATION.to_owned()),
-        ..MachineSpec::default()
-    };
-    let spec = RunSpec { workload: WORKLOAD.to_owned(), target, machine, ..RunSpec::default() };
-    let (workload, _) = spec.find_workload()?;
-    let plan = RunPlan { capture: true, ..RunPlan::new(&spec, &workload, Options::default()) };
-    let outcome = plan.run_alone(&args.loader, &Progress::new(cli.quiet, 1))?;
-    let TargetReport::Real { job, .. } = outcome.report else {
-        return Err(Failure::new(format_args!("--on {}: it is no virtual machine", args.on))
-            .help("give `--on vm:KERNEL`"));
-    };
-    job.loader
+    let of_loader = (target, SchedulerSpec::default());
+    attached(&args.loader, of_loader, Some(args.cpus), true, cli.quiet)?
+        .loader
         .and_then(|loader| loader.captured)
         .ok_or_else(|| Failure::new(format_args!("{}: nothing was captured", args.loader)))
 }

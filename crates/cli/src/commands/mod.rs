@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod analyze;
+mod attached;
 mod capture;
 mod compare;
 mod compare_recordings;

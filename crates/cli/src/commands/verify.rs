@@ -1,17 +1,10 @@
 //! `sched show --verify`: what a real kernel's verifier says of a scheduler's programs.
 
-use fairground_analysis::Options;
 use fairground_realkernel::sched_ext::VerifiedProgram;
 use fairground_report::{Cell, Column, Table};
-use fairground_session::{
-    Failure, MachineSpec, RunPlan, RunSpec, SchedulerSpec, TargetReport, TargetSpec,
-};
+use fairground_session::{Failure, SchedulerSpec, TargetSpec};
 
-use crate::progress::Progress;
-
-/// Workload in the guest meanwhile, and its length: the scheduler is attached and detached.
-const WORKLOAD: &str = "sleepers:1";
-const DURATION: &str = "10ms";
+use super::attached::attached;
 
 /// Loads a scheduler into the kernel of a virtual machine, and returns its programs with the number of instructions that
 /// the verifier processed for each.
@@ -19,20 +12,9 @@ const DURATION: &str = "10ms";
 /// # Errors
 /// If the kernel refuses the object: with the verifier's message.
 pub(super) fn verified_table(sched: &str, on: &str, quiet: bool) -> Result<Table, Failure> {
-    let spec = RunSpec {
-        workload: WORKLOAD.to_owned(),
-        target: TargetSpec { on: vec![on.to_owned()], record: false, ..TargetSpec::default() },
-        scheduler: SchedulerSpec { sched: vec![sched.to_owned()], ..SchedulerSpec::default() },
-        machine: MachineSpec { duration: Some(DURATION.to_owned()), ..MachineSpec::default() },
-        ..RunSpec::default()
-    };
-    let (workload, _) = spec.find_workload()?;
-    let plan = RunPlan::new(&spec, &workload, Options::default());
-    let outcome = plan.run_alone(sched, &Progress::new(quiet, 1))?;
-    let TargetReport::Real { job, .. } = outcome.report else {
-        return Err(Failure::new(format_args!("--verify={on}: it has no real kernel"))
-            .help("give `--verify=vm:KERNEL`; `fairground kernels list` names them"));
-    };
+    let target = TargetSpec { on: vec![on.to_owned()], ..TargetSpec::default() };
+    let scheduler = SchedulerSpec { sched: vec![sched.to_owned()], ..SchedulerSpec::default() };
+    let job = attached(sched, (target, scheduler), None, false, quiet)?;
     Ok(table(&job.kernel.release, &job.programs))
 }
 

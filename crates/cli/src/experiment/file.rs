@@ -279,8 +279,8 @@ impl Experiment {
         spec.locks.locks = locks;
         spec.hold_ns().map_err(|failure| of_run(&failure))?;
         // On a real kernel a run may have what the simulated runs beside it have.
-        let keeps = spec.target.on == [SIMULATED];
-        let keeps = |name: &str| keeps && entry.words.contains_key(name);
+        let is_simulated = spec.target.on == [SIMULATED];
+        let keeps = |name: &str| is_simulated && entry.words.contains_key(name);
         let spec = spec.for_its_targets(keeps).map_err(|failure| of_run(&failure))?;
         Ok(Run {
             name: entry.name.clone(),

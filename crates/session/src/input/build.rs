@@ -63,7 +63,7 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     match status {
         None => Err(Failure::interrupted(format_args!("{name}: interrupted while it compiles"))),
         Some(status) if status.success() => {
-            // Where nobody reads them, the object is there nevertheless.
+            // The object is complete, also where the messages cannot be written.
             let _ = io::stderr().write_all(messages.as_bytes());
             fs::copy(&made, output).map(drop).map_err(|e| Failure::io(output.display(), &e))
         }
