@@ -1,7 +1,7 @@
 //! The order of events of several CPUs at one time, where a recording states it. A format with a buffer for each CPU
 //! does not have it in its events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::packed::Packed;
 
@@ -39,17 +39,20 @@ impl TieOrder {
 
     /// Passes on the events that are held. Those that the order does not name come last.
     pub(super) fn release(&mut self, mut pass: impl FnMut(Packed)) {
-        let mut held = std::mem::take(&mut self.held);
+        let held = std::mem::take(&mut self.held);
         let time_ns = held.first().map_or(0, |event| event.time_ns);
-        for &(cpu, count) in self.stated.get(&time_ns).into_iter().flatten() {
-            let mut left = count;
-            let is_next = |event: &mut Packed| {
-                let takes = event.cpu == cpu && left > 0;
-                left -= u32::from(takes);
-                takes
-            };
-            held.extract_if(.., is_next).for_each(&mut pass);
+        let mut of_cpu: BTreeMap<u32, VecDeque<usize>> = BTreeMap::new();
+        for (at, event) in held.iter().enumerate() {
+            of_cpu.entry(event.cpu).or_default().push_back(at);
         }
-        held.into_iter().for_each(pass);
+        let mut rest = vec![true; held.len()];
+        for (cpu, count) in self.stated.get(&time_ns).into_iter().flatten() {
+            let Some(waiting) = of_cpu.get_mut(cpu) else { continue };
+            for at in waiting.drain(..waiting.len().min(*count as usize)) {
+                rest[at] = false;
+                pass(held[at]);
+            }
+        }
+        held.into_iter().zip(rest).filter(|(_, rest)| *rest).for_each(|(event, _)| pass(event));
     }
 }
